@@ -1,0 +1,1 @@
+"""The command line (SPEC §10): one module per noun."""

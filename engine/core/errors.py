@@ -1,0 +1,56 @@
+"""The errors that are not bugs, in one tree.
+
+`assert` is for our own mistakes; expected failures of a delivery are values (`model.Outcome`).
+What is here reaches a person: each sentence says what is wrong and what to do.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with a document: where (RFC 6901 JSON pointer) and what to write instead."""
+
+    pointer: str
+    detail: str
+
+
+class OffbeatError(Exception):
+    """Root of the tree."""
+
+
+class Invalid(OffbeatError):
+    """A document that breaks rules, with every fault that was found (HTTP 422, exit 2)."""
+
+    def __init__(self, *faults: Fault) -> None:
+        assert faults, "an Invalid without a fault says nothing"
+        super().__init__("; ".join(f"{f.pointer or '/'}: {f.detail}" for f in faults))
+        self.faults = faults
+
+
+class NotFound(OffbeatError):
+    """What was named does not exist for this tenant (HTTP 404, exit 4)."""
+
+
+class Conflict(OffbeatError):
+    """The request contradicts what is stored (HTTP 409, exit 5)."""
+
+
+class PreconditionFailed(OffbeatError):
+    """`If-Match` names another revision (HTTP 412, exit 5)."""
+
+
+class Unavailable(OffbeatError):
+    """The journal cannot take a change right now; try again later (HTTP 503)."""
+
+
+class ConfigError(OffbeatError):
+    """Settings that cannot work (exit 2)."""
+
+
+class DataDirectoryLocked(OffbeatError):
+    """Another engine holds the data directory (exit 5)."""
+
+
+class StoreRefused(OffbeatError):
+    """The database file is newer, foreign or damaged (exit 1). Nothing was changed."""

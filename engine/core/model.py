@@ -1,0 +1,214 @@
+"""What the engine speaks of, as values (SPEC §1, §4, §5).
+
+Instants are whole milliseconds since the Unix epoch and end in `_ms`; durations carry their unit
+in the name. Everything here is frozen: a change is a new value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+DEFAULT_TENANT = "default"
+
+DstGap = Literal["shift", "skip"]
+DstFold = Literal["first", "both"]
+Overlap = Literal["allow", "skip", "buffer_one"]
+CatchUp = Literal["latest", "skip", "all"]
+JitterSource = Literal["default", "explicit"]
+BackoffShape = Literal["full", "partial", "decorrelated", "none"]
+BodyKind = Literal["none", "text", "json", "base64"]
+
+
+class State(StrEnum):
+    """Where a run stands; `lifecycle.py` holds the moves."""
+
+    PLANNED = "planned"
+    ATTEMPTING = "attempting"
+    RETRY_WAIT = "retry_wait"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class RunTrigger(StrEnum):
+    """What made a run; the header `X-Trigger`."""
+
+    SCHEDULE = "schedule"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    CATCH_UP = "catch_up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CronTrigger:
+    """A cron expression on the wall clock of a zone.
+
+    `cron` is the text as written (it may hold `H`); `resolved` the same with every `H` replaced
+    and nicknames expanded: what the timetable is compiled from.
+    """
+
+    cron: str
+    resolved: str
+    timezone: str = "UTC"
+    dst_gap: DstGap = "shift"
+    dst_fold: DstFold = "first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalTrigger:
+    """Occurrences at `phase + k * every` seconds since the epoch."""
+
+    every_seconds: int
+    phase_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtTrigger:
+    """One instant."""
+
+    at_ms: int
+
+
+Trigger = CronTrigger | IntervalTrigger | AtTrigger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The request to make. Content-addressed: equal targets are one row, and none ever changes."""
+
+    url: str
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    body_kind: BodyKind = "none"
+    timeout_seconds: int = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """When to try again (SPEC §7)."""
+
+    max_attempts: int = 8
+    min_backoff_seconds: int = 5
+    max_backoff_seconds: int = 3_600
+    multiplier: int = 2
+    jitter: BackoffShape = "full"
+    max_age_seconds: int = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A schedule as its tenant wrote it, checked and resolved: nothing in it depends on when."""
+
+    tenant: str
+    name: str
+    schedule_id: str
+    trigger: Trigger
+    target: Target
+    labels: Mapping[str, str] = field(default_factory=dict)
+    start_at_ms: int | None = None
+    end_at_ms: int | None = None
+    max_runs: int | None = None
+    jitter_seconds: int = 0
+    jitter_source: JitterSource = "default"
+    offset_ms: int = 0
+    deadline_seconds: int | None = None
+    overlap: Overlap = "allow"
+    catch_up: CatchUp = "latest"
+    catch_up_window_seconds: int | None = None
+    retry: RetryPolicy = RetryPolicy()
+    delete_after_completion: bool = False
+    pause_after_failures: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Why and until when a schedule rests; `until_ms` None: until somebody resumes it."""
+
+    reason: str | None = None
+    until_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A document after reading: the definition, and what it says of pausing (None: keep)."""
+
+    definition: Definition
+    paused: bool | None = None
+    pause: Pause = Pause()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A stored schedule.
+
+    `owed_after_ms`: occurrences later than this are owed (creation, trigger change, resumption).
+    `last_owed_ms`: the occurrence after which `end_at` or `max_runs` ends it; None: no end.
+    """
+
+    definition: Definition
+    pause: Pause | None
+    owed_after_ms: int
+    last_owed_ms: int | None
+    revision: int
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One planned instant of a schedule: canonical and jittered."""
+
+    scheduled_for_ms: int
+    fire_after_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How one attempt ended. `name` is a value of `scheduler_attempts_total{outcome}`."""
+
+    name: Literal[
+        "success",
+        "http_error",
+        "connect_error",
+        "tls_error",
+        "dns_error",
+        "timeout",
+        "protocol_error",
+        "blocked",
+        "crash",
+    ]
+    status: int | None = None
+    error: str | None = None
+    response: bytes = b""
+    response_cut: bool = False
+    retry_after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One HTTP request made for a run, as the journal remembers it."""
+
+    number: int
+    started_at_ms: int
+    ended_at_ms: int | None
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The journal's row for one occurrence."""
+
+    schedule_id: str
+    schedule_name: str
+    scheduled_for_ms: int
+    fire_after_ms: int
+    next_attempt_at_ms: int | None
+    state: State
+    reason: str | None
+    trigger: RunTrigger
+    attempt_count: int
+    first_attempt_at_ms: int | None
+    ended_at_ms: int | None

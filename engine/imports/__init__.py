@@ -1,0 +1,1 @@
+"""Readers of other systems' schedules: text in, schedule documents and reports out."""

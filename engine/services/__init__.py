@@ -1,0 +1,1 @@
+"""The loops around the core. Each declares the protocols that it needs."""
