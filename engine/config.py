@@ -1,0 +1,263 @@
+"""The engine's settings: read once, checked together, frozen.
+
+Precedence: flag > environment `OFFBEAT_SECTION__KEY` > `offbeat.toml` > default. Every fault of
+every source is reported in one error, so that a bad deployment is repaired in one go. An unknown
+key is an error that names the nearest known one: a misspelt limit must not become the default.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from engine.core.errors import ConfigError
+from engine.core.identity import parse_instant
+
+DEFAULT_PORT = 8420
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What `run` needs to know; units are in the names."""
+
+    data_dir: Path = Path("offbeat-data")
+    listen: str = f"127.0.0.1:{DEFAULT_PORT}"
+    tenant: str = "default"
+    rate: int = 1_000  # Attempts a second, over everything that leaves (SPEC §8).
+    burst: int | None = None  # None: a tenth of the rate, at least 1.
+    concurrency: int = 256  # In flight; enough for the default rate at 256 ms a receiver.
+    clock_start_ms: int | None = None
+    lock_timeout_seconds: float = 0.0
+    drain_timeout_seconds: float = 25.0  # Below the 30 s after which container runtimes kill.
+    master_key_file: Path | None = None
+    jitter_subsecond: bool = True
+    history_days: int = 7
+    history_runs: int = 1_000_000
+    accept_clock: bool = False
+    demo: bool = False
+
+    @property
+    def burst_tokens(self) -> int:
+        """The bucket's depth once the default is resolved."""
+        return self.burst if self.burst is not None else max(1, self.rate // 10)
+
+
+def load_config(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    toml_path: Path | None,
+) -> Config:
+    """The settings after precedence. `flags` is keyed by field; a value of None is "not given".
+
+    Raises `ConfigError` with every fault found.
+    """
+    faults: list[str] = []
+    given = {
+        **dict(_from_toml(toml_path, faults)),
+        **dict(_from_environ(environ, faults)),
+        **dict(_from_flags(flags)),
+    }
+    values = dict(_read_all(given, faults))
+    if faults:
+        raise ConfigError("; ".join(faults))
+    if values.get("demo") and "data_dir" not in values:
+        # The examples would otherwise stay in the directory that real schedules come to use.
+        values["data_dir"] = Path("offbeat-data/demo")
+    return Config(**values)  # type: ignore[arg-type]  # Each reader returns its field's type.
+
+
+def read_listen(text: str) -> tuple[str, int] | Path:
+    """`HOST:PORT` as a pair, `unix:PATH` as the socket's path. Raises ValueError.
+
+    Without keys the engine answers whoever reaches it, so only loopback and sockets are accepted
+    (SPEC §11). Port 0 lets the kernel choose.
+    """
+    if text.startswith("unix:"):
+        if not (path := text.removeprefix("unix:")):
+            raise ValueError("unix: needs a path, as in unix:/run/offbeat.sock")
+        return Path(path)
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
+        raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH")
+    if not _is_loopback(host):
+        raise ValueError(
+            f"{host or 'all addresses'} is not loopback; without keys listen on "
+            "127.0.0.1, [::1], localhost or unix:PATH"
+        )
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    value: object
+    source: str
+
+
+_Reader = Callable[[object], object]
+
+
+def _whole(low: int, high: int) -> _Reader:
+    def read(value: object) -> int:
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"{value!r} is not a whole number from {low:,} to {high:,}")
+        return value
+
+    return read
+
+
+def _seconds(high: float) -> _Reader:
+    def read(value: object) -> float:
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
+            raise ValueError(f"{value!r} is not a number of seconds from 0 to {high:,.0f}")
+        return float(value)
+
+    return read
+
+
+def _switch(value: object) -> bool:
+    switches = {True: True, False: False, "true": True, "false": False}
+    if not isinstance(value, bool | str) or value not in switches:
+        raise ValueError(f"{value!r} is not true or false")
+    return switches[value]
+
+
+def _path(value: object) -> Path:
+    if isinstance(value, Path):
+        return value
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError(f"{value!r} is not a path")
+    return Path(value).expanduser()
+
+
+def _listen(value: object) -> str:
+    text = _text(value)
+    read_listen(text)
+    return text
+
+
+def _tenant(value: object) -> str:
+    # The grammar of schedule names: the id hashes both, and both stand in headers and URLs.
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", text):
+        raise ValueError(f"{text!r} is not a name: letters, digits, '.', '_', '-', at most 128")
+    return text
+
+
+def _instant(value: object) -> int:
+    return parse_instant(_text(value))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not text")  # noqa: TRY004 (ValueError is how readers refuse)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """`place` is section and key in the file; None: belongs to one start, flags only."""
+
+    place: tuple[str, str] | None
+    read: _Reader
+
+
+# Bounds keep mistakes out (a rate of 0, milliseconds for seconds); no machine nears the upper ones.
+_SETTINGS: dict[str, _Setting] = {
+    "data_dir": _Setting(("engine", "data_dir"), _path),
+    "listen": _Setting(("engine", "listen"), _listen),
+    "tenant": _Setting(("engine", "tenant"), _tenant),
+    "lock_timeout_seconds": _Setting(("engine", "lock_timeout_seconds"), _seconds(3_600)),
+    "drain_timeout_seconds": _Setting(("engine", "drain_timeout_seconds"), _seconds(3_600)),
+    "rate": _Setting(("delivery", "rate"), _whole(1, 1_000_000)),
+    "burst": _Setting(("delivery", "burst"), _whole(1, 1_000_000)),
+    "concurrency": _Setting(("delivery", "concurrency"), _whole(1, 10_000)),
+    "jitter_subsecond": _Setting(("jitter", "subsecond"), _switch),
+    "history_days": _Setting(("history", "days"), _whole(1, 3_650)),
+    "history_runs": _Setting(("history", "runs"), _whole(1_000, 1_000_000_000)),
+    "master_key_file": _Setting(None, _path),
+    "clock_start_ms": _Setting(None, _instant),
+    "accept_clock": _Setting(None, _switch),
+    "demo": _Setting(None, _switch),
+}
+_PLACES = {setting.place: field for field, setting in _SETTINGS.items() if setting.place}
+_SECTIONS = {section: None for section, _ in _PLACES}
+_VARIABLES = {
+    "OFFBEAT_MASTER_KEY_FILE": "master_key_file",
+    **{f"OFFBEAT_{section}__{key}".upper(): field for (section, key), field in _PLACES.items()},
+}
+
+
+def _from_toml(path: Path | None, faults: list[str]) -> Iterator[tuple[str, _Given]]:
+    if path is None:
+        return
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        faults.append(f"{path}: {error.strerror}")
+        return
+    except ValueError as error:
+        faults.append(f"{path}: not TOML: {error}")
+        return
+    for section, keys in document.items():
+        if section not in _SECTIONS:
+            faults.append(f"{path}: no section [{section}]{_nearest(section, _SECTIONS)}")
+        elif not isinstance(keys, dict):
+            faults.append(f"{path}: {section} is a section; write [{section}]")
+        else:
+            yield from _from_section(section, keys, path, faults)
+
+
+def _from_section(
+    section: str, keys: Mapping[str, object], path: Path, faults: list[str]
+) -> Iterator[tuple[str, _Given]]:
+    for key, value in keys.items():
+        if (section, key) in _PLACES:
+            yield _PLACES[section, key], _Given(value, f"{path}: {section}.{key}")
+        else:
+            siblings = [known for home, known in _PLACES if home == section]
+            faults.append(f"{path}: no key {key} in [{section}]{_nearest(key, siblings)}")
+
+
+def _from_environ(environ: Mapping[str, str], faults: list[str]) -> Iterator[tuple[str, _Given]]:
+    # A name without a double underscore is not ours to judge: container platforms put
+    # OFFBEAT_PORT and the like there for a service called "offbeat".
+    for name, value in environ.items():
+        if name in _VARIABLES:
+            yield _VARIABLES[name], _Given(value, name)
+        elif name.startswith("OFFBEAT_") and "__" in name:
+            faults.append(f"{name} is not a setting{_nearest(name, _VARIABLES)}")
+
+
+def _from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:
+    for field, value in flags.items():
+        if value is not None:
+            flag = field.removesuffix("_seconds").removesuffix("_ms").replace("_", "-")
+            yield field, _Given(value, f"--{flag}")
+
+
+def _read_all(given: Mapping[str, _Given], faults: list[str]) -> Iterator[tuple[str, object]]:
+    for field, item in given.items():
+        try:
+            yield field, _SETTINGS[field].read(item.value)
+        except ValueError as error:
+            faults.append(f"{item.source}: {error}")
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else f" (known: {', '.join(known)})"
