@@ -28,6 +28,10 @@ class Invalid(OffbeatError):
         self.faults = faults
 
 
+class Malformed(OffbeatError):
+    """Text that is not what it claims to be, so that no field can be named (HTTP 400, exit 2)."""
+
+
 class NotFound(OffbeatError):
     """What was named does not exist for this tenant (HTTP 404, exit 4)."""
 
@@ -54,3 +58,7 @@ class DataDirectoryLocked(OffbeatError):
 
 class StoreRefused(OffbeatError):
     """The database file is newer, foreign or damaged (exit 1). Nothing was changed."""
+
+
+class NoServer(OffbeatError):
+    """No engine answers at the address that a client was given (exit 3)."""

@@ -1,0 +1,115 @@
+"""The command `offbeat` itself: finds commands by name, and turns errors into exit codes.
+
+Exit codes: 0 done, 1 failed, 2 usage or invalid input, 3 no server, 4 not found, 5 conflict,
+6 differences. An error is one line on stderr and never a traceback; data alone is on stdout.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from engine import __version__
+from engine.core.errors import (
+    ConfigError,
+    Conflict,
+    DataDirectoryLocked,
+    Invalid,
+    NoServer,
+    NotFound,
+    OffbeatError,
+    PreconditionFailed,
+)
+
+COMMANDS = {
+    "run": ("run:command", "Start the engine (--demo: with a receiver and examples)."),
+    "apply": ("apply:command", "Put schedules from TOML or JSON files."),
+    "import": ("imports:command", "Read another scheduler's files: crontab."),
+    "schedules": ("schedules:command", "List, show, pause, resume, trigger and delete schedules."),
+    "runs": ("runs:command", "List runs, newest first."),
+    "next": ("next:command", "When a cron expression occurs and fires; needs no server."),
+    "explain": ("explain:command", "When a schedule will fire, or did, and why then."),
+    "secrets": ("secrets:command", "The tenant's signing secrets."),
+    "sink": ("sink:command", "A receiver that verifies signatures and can misbehave."),
+    "sign": ("signing:sign", "The headers that a delivery of a body carries."),
+    "verify": ("signing:verify", "Check a delivery's headers against its body."),
+    "check": ("check:command", "Check a data directory's database."),
+}
+
+_EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (
+    (Invalid, 2),
+    (ConfigError, 2),
+    (NoServer, 3),
+    (NotFound, 4),
+    (Conflict, 5),
+    (PreconditionFailed, 5),
+    (DataDirectoryLocked, 5),
+    (OffbeatError, 1),
+)
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; nothing escapes as an exception."""
+    try:
+        # Not standalone: click's own handler prints usage blocks; here an error is one line.
+        return _offbeat.main(list(arguments), "offbeat", standalone_mode=False) or 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "offbeat"
+        return _say(f"{_one_line(error.format_message())} (see {path} --help)", 2)
+    except click.ClickException as error:
+        return _say(_one_line(error.format_message()), 2)
+    except OffbeatError as error:
+        code = next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
+        return _say(_one_line(str(error)), code)
+    except (KeyboardInterrupt, click.Abort):
+        return 130  # 128 + SIGINT, as shells count.
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _say(_one_line(str(error)), 1)
+    except Exception as error:  # The last line of defence: a bug is one line, too.
+        return _say(f"a bug in offbeat: {type(error).__name__}: {_one_line(str(error))}", 1)
+
+
+class _Commands(click.Group):
+    """Commands by name, each imported when it is used; the listing needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"engine.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, sentence) for name, (_, sentence) in COMMANDS.items()])
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nExample:\n  offbeat run --demo",
+)
+@click.version_option(__version__, prog_name="offbeat", message="%(prog)s %(version)s")
+def _offbeat() -> None:
+    """Offbeat sends signed webhooks on time, spreads the herd, and says when everything fires."""
+
+
+def _say(sentence: str, code: int) -> int:
+    click.echo(f"offbeat: {sentence}", err=True)
+    return code
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
