@@ -196,7 +196,7 @@ def reasons(source: Source) -> Faults:
             yield line, "write the code and the reason: # type: ignore[code]  # Why it is right."
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ExceptHandler) and catches_everything(node):
-            head = range(node.lineno, node.body[0].lineno + 1)
+            head = range(node.lineno, (node.body[0].end_lineno or 0) + 1)
             if source.comments.keys().isdisjoint(head):
                 yield node.lineno, "name the exceptions, or say in a comment why all are caught"
 
