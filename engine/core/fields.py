@@ -1,0 +1,130 @@
+"""Reading the members of a JSON object so that every fault is found, not just the first.
+
+A reader takes one member, checks type and range, and gives back a value of the right type: the
+member's, or the default when it is absent, null or refused. So the code that reads a document is
+straight-line, and what it builds from defaults after a fault is thrown away with the whole.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Set
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from engine.core.errors import Fault
+from engine.core.identity import parse_instant
+
+# Enough to repair any document by hand; bounds the answer to a hostile one.
+FAULTS_MAX = 64
+# Longer names than this are nobody's typing error, and comparing them is quadratic.
+NAME_SHOWN_MAX = 64
+# Longer than any date and time that RFC 3339 can write to the millisecond.
+INSTANT_LENGTH_MAX = 64
+
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
+_Default = TypeVar("_Default")
+_Word = TypeVar("_Word", bound=str)
+
+
+class Fields:
+    """One JSON object under `pointer`; its faults, and those of its members, go to `faults`."""
+
+    __slots__ = ("_broken", "_faults", "_members", "_pointer")
+
+    def __init__(
+        self, value: object, *, pointer: str, known: Set[str], faults: list[Fault]
+    ) -> None:
+        self._pointer = pointer
+        self._faults = faults
+        self._broken: set[str] = set()
+        self._members: dict[str, Any] = value if type(value) is dict else {}
+        if type(value) is not dict:
+            faults.append(Fault(pointer, "write a JSON object"))
+        if not self._members.keys() <= known:
+            for name in self._members.keys() - known:
+                self.refuse(name, unknown_name(name, known))
+
+    def refuse(self, name: str, detail: str) -> None:
+        """Record what is wrong with the member `name`."""
+        self._broken.add(name)
+        if len(self._faults) < FAULTS_MAX:
+            self._faults.append(Fault(member_pointer(self._pointer, name), detail))
+
+    def sound(self, *names: str) -> bool:
+        """Whether none of these was refused, so that they can be compared with each other."""
+        return self._broken.isdisjoint(names)
+
+    def given(self, names: Iterable[str]) -> list[str]:
+        """Those of `names` that are there and not null."""
+        return [name for name in names if self._members.get(name) is not None]
+
+    def raw(self, name: str) -> Any:
+        """The member as it stands, None when absent."""
+        return self._members.get(name)
+
+    def integer(self, name: str, default: _Default, *, low: int, high: int) -> int | _Default:
+        """A whole number; 60.0 is one (as in JSON Schema), true and "60" are not."""
+        value = self._members.get(name)
+        if value is None:
+            return default
+        if type(value) is float and value.is_integer():
+            value = int(value)
+        if type(value) is int and low <= value <= high:
+            return value
+        self.refuse(name, f"write a whole number from {low:,} to {high:,}")
+        return default
+
+    def flag(self, name: str, default: _Default) -> bool | _Default:
+        value = self._members.get(name)
+        if value is None:
+            return default
+        if type(value) is bool:
+            return value
+        self.refuse(name, "write true or false")
+        return default
+
+    def text(self, name: str, default: _Default, *, longest: int) -> str | _Default:
+        """Text without control characters, at most `longest` characters."""
+        value = self._members.get(name)
+        if value is None:
+            return default
+        if type(value) is str and len(value) <= longest and not CONTROL_CHARACTERS.search(value):
+            return value
+        self.refuse(name, f"write text of at most {longest:,} characters, no control characters")
+        return default
+
+    def choice(self, name: str, default: _Default, options: Iterable[_Word]) -> _Word | _Default:
+        value = self._members.get(name)
+        if value is None:
+            return default
+        for option in options:
+            if value == option:
+                return option
+        self.refuse(name, "write one of " + ", ".join(f'"{option}"' for option in options))
+        return default
+
+    def instant(self, name: str) -> int | None:
+        """An RFC 3339 date and time with its offset, as milliseconds since the epoch."""
+        text = self.text(name, None, longest=INSTANT_LENGTH_MAX)
+        if text is None:
+            return None
+        try:
+            return parse_instant(text)
+        except ValueError as error:
+            self.refuse(name, str(error))
+            return None
+
+
+def member_pointer(pointer: str, name: str) -> str:
+    """RFC 6901; a name too long to repeat is pointed at by its object."""
+    if len(name) > NAME_SHOWN_MAX:
+        return pointer
+    return f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+
+
+def unknown_name(name: str, known: Collection[str]) -> str:
+    """What to tell somebody who wrote a name that is not one of `known`."""
+    near = get_close_matches(name, known, n=1) if len(name) <= NAME_SHOWN_MAX else []
+    if near:
+        return f'unknown field; did you mean "{near[0]}"?'
+    return "unknown field; the fields here are " + ", ".join(sorted(known))

@@ -1,0 +1,97 @@
+"""JSON as two programs can agree on it: the strict reader and the compact writer.
+
+RFC 8259 leaves open what a repeated name, a lone surrogate or 1e999 means, and parsers differ; a
+schedule that two programs read differently is a schedule that somebody did not ask for. So the
+reader keeps to I-JSON (RFC 7493): UTF-8 without a byte order mark, no name twice in an object, no
+lone surrogates, no numbers outside IEEE 754 doubles. Integers are exact at any size.
+
+The shape is judged before parsing, by counting brackets outside of strings, so that hostile
+nesting costs a few milliseconds and no recursion.
+"""
+
+import json
+import re
+from collections import Counter
+from itertools import accumulate
+from typing import Any
+
+from engine.core.errors import Malformed
+
+# SPEC §12; deeper than any payload that a person wrote, far from the interpreter's own limit.
+DEPTH_MAX = 32
+# Objects and arrays in one text. They cost 100 times their bytes to build; this many take 3 ms.
+CONTAINERS_MAX = 16_384
+
+
+def parse_json(data: bytes) -> Any:
+    """The value that `data` says. Raises Malformed, with line and column where there is one."""
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise Malformed("JSON starts with a byte order mark; remove those three bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Malformed(f"byte {error.start + 1} is not UTF-8") from None
+    _check_shape(data)
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise Malformed(
+            f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except ValueError:
+        # The interpreter's own bound on the digits of an integer (sys.set_int_max_str_digits).
+        raise Malformed("a number has more than 4,300 digits") from None
+    if _SURROGATE.search(data):
+        _check_surrogates(value)
+    return value
+
+
+def compact_json(value: Any) -> bytes:
+    """`value` as UTF-8 without spaces, members in their order."""
+    return _ENCODER.encode(value).encode()
+
+
+def _check_shape(data: bytes) -> None:
+    # Without escaped backslashes and quotes, every second piece between quotes is inside a string.
+    pieces = data.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')
+    brackets = b"".join(pieces[::2]).translate(None, _NOT_BRACKETS)
+    if len(brackets) > 2 * CONTAINERS_MAX:
+        raise Malformed(f"JSON holds more than {CONTAINERS_MAX:,} objects and arrays")
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEPTH_MAX:
+        raise Malformed(f"JSON is nested deeper than {DEPTH_MAX} levels")
+
+
+def _check_surrogates(value: Any) -> None:
+    try:
+        compact_json(value)
+    except UnicodeEncodeError as error:
+        lone = ord(error.object[error.start])
+        raise Malformed(f"\\u{lone:04x} is half of a surrogate pair; write both halves") from None
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(members)
+    if len(unique) != len(members):
+        [(twice, _)] = Counter(name for name, _ in members).most_common(1)
+        raise Malformed(f"the name {twice[:64]!r} appears twice in one object")
+    return unique
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise Malformed(f"the number {text[:32]} is too large for a double")
+    return value
+
+
+def _not_a_number(text: str) -> None:
+    raise Malformed(f"{text} is not JSON; write a number or null")
+
+
+_NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_float, parse_constant=_not_a_number
+)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

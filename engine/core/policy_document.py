@@ -1,0 +1,105 @@
+"""The small parts of a schedule's document: labels, the pause and the retry policy."""
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+from engine.core.errors import Fault
+from engine.core.fields import CONTROL_CHARACTERS, FAULTS_MAX, Fields, member_pointer
+from engine.core.model import BackoffShape, Pause, RetryPolicy
+
+# SPEC §4.
+LABELS_MAX = 32
+# Labels are for selecting, not for notes.
+LABEL_LENGTH_MAX = 128
+# A sentence for whoever finds the schedule resting.
+PAUSE_REASON_LENGTH_MAX = 256
+# SPEC §4 for the bounds of a retry policy.
+ATTEMPTS_MAX = 20
+MULTIPLIER_MAX = 10
+MAX_AGE_SECONDS_MIN = 60
+MAX_AGE_SECONDS_MAX = 604_800
+# Attempts further apart than a day are a schedule of their own.
+BACKOFF_SECONDS_MAX = 86_400
+
+BACKOFF_SHAPES: tuple[BackoffShape, ...] = ("full", "partial", "decorrelated", "none")
+RETRY_FIELDS = frozenset(RetryPolicy.__dataclass_fields__)
+
+
+def read_labels(fields: Fields, faults: list[Fault]) -> dict[str, str]:
+    """Names of letters, digits and `._/-` with values of text, at most 128 characters each."""
+    labels = fields.raw("labels")
+    if labels is None:
+        return {}
+    if type(labels) is not dict:
+        fields.refuse("labels", 'write a JSON object like {"team": "billing"}')
+        return {}
+    if len(labels) > LABELS_MAX:
+        fields.refuse("labels", f"write at most {LABELS_MAX} labels")
+        return {}
+    for name, value in labels.items():
+        if not (_LABEL_NAME.fullmatch(name) and _is_label_value(value)):
+            detail = (
+                "a label is a name of letters, digits and ._/- with a value of text,"
+                f" at most {LABEL_LENGTH_MAX} characters each"
+            )
+            if len(faults) < FAULTS_MAX:
+                faults.append(Fault(member_pointer("/labels", name), detail))
+    return labels
+
+
+def read_retry(value: object, faults: list[Fault]) -> RetryPolicy:
+    """The policy that `value` describes, over the defaults of SPEC §4."""
+    if value is None:
+        return RetryPolicy()
+    fields = Fields(value, pointer="/retry", known=RETRY_FIELDS, faults=faults)
+    policy = RetryPolicy(
+        max_attempts=fields.integer("max_attempts", 8, low=1, high=ATTEMPTS_MAX),
+        min_backoff_seconds=fields.integer(
+            "min_backoff_seconds", 5, low=1, high=BACKOFF_SECONDS_MAX
+        ),
+        max_backoff_seconds=fields.integer(
+            "max_backoff_seconds", 3_600, low=1, high=BACKOFF_SECONDS_MAX
+        ),
+        multiplier=fields.integer("multiplier", 2, low=1, high=MULTIPLIER_MAX),
+        jitter=fields.choice("jitter", "full", BACKOFF_SHAPES),
+        max_age_seconds=fields.integer(
+            "max_age_seconds", 86_400, low=MAX_AGE_SECONDS_MIN, high=MAX_AGE_SECONDS_MAX
+        ),
+    )
+    ordered = policy.min_backoff_seconds <= policy.max_backoff_seconds
+    if not ordered and fields.sound("min_backoff_seconds", "max_backoff_seconds"):
+        fields.refuse(
+            "max_backoff_seconds",
+            f"write at least min_backoff_seconds, {policy.min_backoff_seconds:,}",
+        )
+    return policy
+
+
+def write_retry(policy: RetryPolicy) -> dict[str, Any]:
+    """The document that `read_retry` reads as `policy`."""
+    return asdict(policy)
+
+
+def read_pause(fields: Fields) -> tuple[bool | None, Pause]:
+    """What a document says of pausing: None when it does not say, and why and until when."""
+    paused = fields.flag("paused", None)
+    pause = Pause(
+        reason=fields.text("pause_reason", None, longest=PAUSE_REASON_LENGTH_MAX),
+        until_ms=fields.instant("paused_until"),
+    )
+    if not paused and fields.sound("paused"):
+        for name in fields.given(("pause_reason", "paused_until")):
+            fields.refuse(name, "it goes with paused: true")
+    return paused, pause
+
+
+def _is_label_value(value: object) -> bool:
+    return (
+        type(value) is str
+        and len(value) <= LABEL_LENGTH_MAX
+        and not CONTROL_CHARACTERS.search(value)
+    )
+
+
+_LABEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")

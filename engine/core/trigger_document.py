@@ -1,0 +1,129 @@
+"""The part of a schedule's document that says when: exactly one of `cron`, `every`, `at`."""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from engine.core.errors import Fault, Invalid
+from engine.core.fields import INSTANT_LENGTH_MAX, Fields
+from engine.core.identity import format_instant, parse_instant
+from engine.core.model import (
+    AtTrigger,
+    CronTrigger,
+    DstFold,
+    DstGap,
+    IntervalTrigger,
+    Trigger,
+)
+from engine.core.timetable import check_timezone, read_cron, read_local_instant
+
+# SPEC §3: a year.
+EVERY_SECONDS_MAX = 31_536_000
+# Longer than any IANA name; bounds what the zone lookup is asked.
+TIMEZONE_LENGTH_MAX = 64
+# Cron texts remembered with what they mean: a fleet writes few of them many times over.
+SHARED_CRONS_MAX = 4_096
+
+DST_GAPS: tuple[DstGap, ...] = ("shift", "skip")
+DST_FOLDS: tuple[DstFold, ...] = ("first", "both")
+
+# Which members go with which trigger.
+COMPANIONS = {
+    "cron": ("timezone", "dst_gap", "dst_fold"),
+    "every": ("phase",),
+    "at": ("timezone",),
+}
+TRIGGER_FIELDS = frozenset(
+    {*COMPANIONS, *(name for names in COMPANIONS.values() for name in names)}
+)
+
+
+def read_trigger(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
+    """The trigger that `fields` names; None when that added to `faults`."""
+    kinds = fields.given(COMPANIONS)
+    if not kinds:
+        faults.append(Fault("", "say when: write one of cron, every and at"))
+        return None
+    if len(kinds) > 1:
+        fields.refuse(kinds[-1], f"write one of {' and '.join(kinds)}, not both; null removes one")
+        return None
+    [kind] = kinds
+    for name in fields.given(TRIGGER_FIELDS - {kind, *COMPANIONS[kind]}):
+        fields.refuse(name, f"{name} does not go with {kind}; leave it out")
+    return _READERS[kind](fields, schedule_id, faults)
+
+
+def write_trigger(trigger: Trigger) -> dict[str, Any]:
+    """The members that `read_trigger` reads as `trigger`."""
+    match trigger:
+        case CronTrigger():
+            return {
+                "cron": trigger.cron,
+                "timezone": trigger.timezone,
+                "dst_gap": trigger.dst_gap,
+                "dst_fold": trigger.dst_fold,
+            }
+        case IntervalTrigger():
+            return {"every": trigger.every_seconds, "phase": trigger.phase_seconds}
+        case AtTrigger():
+            return {"at": format_instant(trigger.at_ms)}
+
+
+def _read_cron(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
+    cron = fields.raw("cron")
+    if type(cron) is not str:
+        fields.refuse("cron", 'write a cron expression as text, like "0 * * * *"')
+        return None
+    timezone = fields.text("timezone", "UTC", longest=TIMEZONE_LENGTH_MAX)
+    gap: DstGap = fields.choice("dst_gap", "shift", DST_GAPS)
+    fold: DstFold = fields.choice("dst_fold", "first", DST_FOLDS)
+    try:
+        if _HASHED.search(cron):
+            return read_cron(
+                cron, schedule_id=schedule_id, timezone=timezone, dst_gap=gap, dst_fold=fold
+            )
+        return _read_shared_cron(cron, timezone, gap, fold)
+    except Invalid as error:
+        faults.extend(error.faults)
+        return None
+
+
+@lru_cache(maxsize=SHARED_CRONS_MAX)
+def _read_shared_cron(cron: str, timezone: str, gap: DstGap, fold: DstFold) -> CronTrigger:
+    return read_cron(cron, schedule_id=None, timezone=timezone, dst_gap=gap, dst_fold=fold)
+
+
+def _read_every(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
+    every = fields.integer("every", 1, low=1, high=EVERY_SECONDS_MAX)
+    phase = fields.integer("phase", 0, low=0, high=EVERY_SECONDS_MAX - 1)
+    if phase >= every and fields.sound("every", "phase"):
+        fields.refuse("phase", f"write a phase below every, from 0 to {every - 1:,}")
+    return IntervalTrigger(every_seconds=every, phase_seconds=phase)
+
+
+def _read_at(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
+    text = fields.text("at", None, longest=INSTANT_LENGTH_MAX)
+    timezone = fields.text("timezone", None, longest=TIMEZONE_LENGTH_MAX)
+    if text is None:
+        return None
+    try:
+        return AtTrigger(at_ms=_instant(text, timezone))
+    except ValueError as error:
+        fields.refuse("at", str(error))
+    except Invalid as error:
+        faults.extend(error.faults)
+    return None
+
+
+def _instant(text: str, timezone: str | None) -> int:
+    if timezone is None:
+        return parse_instant(text)
+    check_timezone(timezone)
+    try:
+        return parse_instant(text)
+    except ValueError:
+        return read_local_instant(text, timezone)
+
+
+_READERS = {"cron": _read_cron, "every": _read_every, "at": _read_at}
+_HASHED = re.compile(r"\bH\b", re.IGNORECASE)
