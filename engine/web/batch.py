@@ -1,0 +1,127 @@
+"""`POST /v1/schedules:batch`: many schedules in one request, newline-delimited JSON in and out.
+
+Each line is a schedule with its `name`, stored as a PUT would. Each gets a result line, in order:
+
+    {"line":1,"name":"nightly","status":"created"}
+    {"line":2,"name":"hourly","status":"error","code":"invalid","detail":...,"errors":[...]}
+
+`line` counts from 1, blank lines too, which get no result. `status` is `created`, `updated`,
+`unchanged` (stored already, word for word: no new revision) or `error` with the `code`, `detail`
+and `errors` of the problem that a PUT would have answered. The answer is 200 even when lines
+failed: they are independent, and sending a batch again is harmless.
+
+A thousand schedules are one commit, so that 100,000 take seconds; a few dozen are read between two
+looks at the loop, so that deliveries keep their time meanwhile.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+
+from aiohttp import web
+
+from engine.core.document import read_schedule
+from engine.core.errors import OffbeatError
+from engine.core.fields import NAME_SHOWN_MAX
+from engine.core.json_text import compact_json, parse_json
+from engine.core.model import Draft, Schedule
+from engine.web.json_bodies import check_media_type, sized, too_large
+from engine.web.ndjson import Results, lines
+from engine.web.ports import ENGINE, EngineFace
+from engine.web.problems import Problem, problem_of
+
+NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+# Rows of one commit: dear enough to be worth its fsync, short enough for others to wait.
+STORED_AT_ONCE = 1_000
+# Bytes of one commit, so that large bodies do not pile up: 1,000 lines may have 256 MB.
+STORED_AT_ONCE_BYTES = 1_048_576
+# Lines read between two looks at the loop, about two milliseconds' worth.
+READ_AT_ONCE = 50
+
+
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """One line of the request: what it says, or what is wrong with it."""
+
+    number: int
+    name: str | None
+    reading: Draft | OffbeatError | Problem
+
+
+async def put_batch(request: web.Request) -> web.StreamResponse:
+    engine = request.app[ENGINE]
+    check_media_type(request, NDJSON_TYPES)
+    results = Results(request)
+    try:
+        await _put_lines(engine, request, results)
+    except Exception:
+        if results.begun and request.transport is not None:
+            # An answer that is cut off is how HTTP/1.1 says that it is not complete.
+            request.transport.abort()
+        raise
+    return await results.end()
+
+
+async def _put_lines(engine: EngineFace, request: web.Request, results: Results) -> None:
+    waiting: list[_Line] = []
+    waiting_bytes = number = 0
+    async for arrived in lines(request.content):
+        for data in arrived:
+            number += 1
+            if data is not None and not data.strip():
+                continue
+            waiting.append(await _read_line(engine, number, data))
+            waiting_bytes += len(data or b"")
+            if len(waiting) % READ_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            if len(waiting) == STORED_AT_ONCE or waiting_bytes > STORED_AT_ONCE_BYTES:
+                await results.add(await _store(engine, waiting))
+                waiting, waiting_bytes = [], 0
+    await results.add(await _store(engine, waiting))
+
+
+async def _read_line(engine: EngineFace, number: int, data: bytes | None) -> _Line:
+    if data is None:
+        return _Line(number=number, name=None, reading=too_large("the line"))
+    return await sized(data, partial(_read, engine, number))
+
+
+def _read(engine: EngineFace, number: int, data: bytes) -> _Line:
+    name = None
+    try:
+        document = parse_json(data)
+        name = document.get("name") if type(document) is dict else None
+        draft = read_schedule(document, tenant=engine.tenant, subsecond=engine.subsecond)
+    except OffbeatError as error:
+        shown = name if type(name) is str and len(name) <= NAME_SHOWN_MAX else None
+        return _Line(number=number, name=shown, reading=error)
+    return _Line(number=number, name=draft.definition.name, reading=draft)
+
+
+async def _store(engine: EngineFace, waiting: list[_Line]) -> bytes:
+    """Store the drafts among the lines in one commit; the result lines of all of them."""
+    drafts = [line.reading for line in waiting if isinstance(line.reading, Draft)]
+    started_ms = engine.clock.now_ms()
+    try:
+        stored = iter(await engine.schedules.put_many(drafts) if drafts else ())
+    except OffbeatError as error:
+        stored = iter([error] * len(drafts))
+    return b"".join(
+        _result(line, next(stored) if isinstance(line.reading, Draft) else line.reading, started_ms)
+        for line in waiting
+    )
+
+
+def _result(
+    line: _Line, result: tuple[Schedule, bool] | OffbeatError | Problem, started_ms: int
+) -> bytes:
+    if isinstance(result, tuple):
+        schedule, created = result
+        # A write that changed nothing left the revision as it was, with its time.
+        changed = "updated" if schedule.updated_at_ms >= started_ms else "unchanged"
+        status = "created" if created else changed
+        # Names need no escaping, and 100,000 lines are rendered this way.
+        return f'{{"line":{line.number},"name":"{line.name}","status":"{status}"}}\n'.encode()
+    problem = problem_of(result) if isinstance(result, OffbeatError) else result
+    error = {"line": line.number, "name": line.name, "status": "error", "code": problem.code}
+    return compact_json({**error, "detail": problem.detail, **problem.members}) + b"\n"

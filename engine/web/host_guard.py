@@ -1,0 +1,51 @@
+"""Who may speak to an engine that listens on loopback: programs, not other people's web pages.
+
+A page can make its own name resolve to 127.0.0.1 (DNS rebinding) and then read what the engine
+answers; its requests carry that name in Host. And a page can send a request anywhere without being
+allowed to read the answer; a browser then says in Origin where the page came from.
+"""
+
+import re
+from ipaddress import ip_address
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from engine.web.problems import Problem
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def host_guard(listen: str) -> Middleware:
+    """A middleware for an engine that listens on `listen`; a Unix socket needs no guard."""
+    on_socket = listen.startswith("unix:")
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        host = request.headers.get("Host", "")
+        if not on_socket and not _is_local(host):
+            raise Problem(
+                421, "host_not_allowed", "this engine answers to 127.0.0.1, [::1] and localhost"
+            )
+        origin = request.headers.get("Origin")
+        foreign = origin is not None and origin.partition("://")[2] != host
+        if foreign and request.method not in SAFE_METHODS:
+            raise Problem(403, "cross_origin", "web pages of other origins change nothing here")
+        return await handler(request)
+
+    return guard
+
+
+def _is_local(host: str) -> bool:
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    if match["name"] is not None and match["name"].lower() == "localhost":
+        return True
+    try:
+        return ip_address(match["name"] or match["bracketed"]).is_loopback
+    except ValueError:
+        return False
+
+
+_HOST = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+))(?::[0-9]*)?")

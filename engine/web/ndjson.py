@@ -1,0 +1,88 @@
+"""Newline-delimited JSON over HTTP: lines in with a bound on each, result lines out.
+
+Many clients send a whole request before they read its answer. If both sides then wait for room in
+the other's buffers, nothing moves any more; so result lines are held until the request has ended,
+or until there are too many to hold.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from aiohttp import StreamReader, web
+
+from engine.web.json_bodies import BODY_BYTES_MAX
+from engine.web.problems import Problem
+
+# Between two pieces of a request; a client that computes its lines may take a moment.
+READ_SECONDS_MAX = 30.0
+# For a client to make room for what it asked for.
+WRITE_SECONDS_MAX = 30.0
+# The results of 100,000 schedules that went well.
+HELD_BYTES_MAX = 8_388_608
+
+
+async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
+    """The lines that have arrived, in order; None for one of more than 256 KiB, which is skipped.
+
+    A last line needs no line feed. Memory stays within one line and one piece from the network.
+    """
+    rest = bytearray()
+    while piece := await _piece(content):
+        first, *others = piece.split(b"\n")
+        rest += first
+        # One byte over the bound is enough to know that the line is over it.
+        del rest[BODY_BYTES_MAX + 1 :]
+        if others:
+            yield list(map(_bounded, (bytes(rest), *others[:-1])))
+            rest = bytearray(others[-1])
+    if rest:
+        yield [_bounded(bytes(rest))]
+
+
+class Results:
+    """The result lines of one request."""
+
+    __slots__ = ("_held", "_request", "_response")
+
+    def __init__(self, request: web.Request) -> None:
+        self._request = request
+        self._held = bytearray()
+        self._response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+
+    @property
+    def begun(self) -> bool:
+        """Whether the client has been told 200, so that no other status can follow."""
+        return self._response.prepared
+
+    async def add(self, data: bytes) -> None:
+        """Take whole lines."""
+        self._held += data
+        if len(self._held) > HELD_BYTES_MAX:
+            await self._send()
+
+    async def end(self) -> web.StreamResponse:
+        """Send what is held; the answer is complete."""
+        await self._send()
+        return self._response
+
+    async def _send(self) -> None:
+        async with asyncio.timeout(WRITE_SECONDS_MAX):
+            if not self.begun:
+                await self._response.prepare(self._request)
+            await self._response.write(self._held)
+        self._held = bytearray()
+
+
+def _bounded(line: bytes) -> bytes | None:
+    return line if len(line) <= BODY_BYTES_MAX else None
+
+
+async def _piece(content: StreamReader) -> bytes:
+    try:
+        async with asyncio.timeout(READ_SECONDS_MAX):
+            return await content.readany()
+    except TimeoutError:
+        detail = f"nothing more of the body came within {READ_SECONDS_MAX:.0f} seconds"
+        raise Problem(408, "timeout", detail, headers={"Connection": "close"}) from None
+    except web.RequestPayloadError:
+        raise Problem(400, "malformed", "the body breaks off or breaks its framing") from None

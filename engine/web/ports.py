@@ -1,0 +1,112 @@
+"""What the web layer needs of the engine, in the words of the domain."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from engine.clock import Clock
+from engine.core.errors import OffbeatError
+from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+
+
+class Schedules(Protocol):
+    """The tenant's schedules. What returns has been written to disk.
+
+    `if_match` is the revision that must be the current one; PreconditionFailed otherwise. A name
+    that does not exist is NotFound. `put` says whether the schedule was created.
+    """
+
+    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]: ...
+
+    async def put_many(
+        self, drafts: Sequence[Draft]
+    ) -> Sequence[tuple[Schedule, bool] | OffbeatError]:
+        """As `put`, one answer each, in order and in one commit."""
+        ...
+
+    async def update(
+        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
+    ) -> Schedule:
+        """Store what `change` makes of the current schedule; what it raises is raised here."""
+        ...
+
+    async def get(self, name: str) -> Schedule: ...
+
+    async def page(
+        self, *, limit: int, after_name: str | None
+    ) -> tuple[Sequence[Schedule], str | None]:
+        """By name; and the name to go on after, None at the end."""
+        ...
+
+    async def delete(self, name: str, *, if_match: int | None = None) -> None: ...
+
+    async def pause(self, name: str, pause: Pause) -> Schedule: ...
+
+    async def resume(self, name: str) -> Schedule: ...
+
+    async def trigger(self, name: str) -> Run: ...
+
+
+class Runs(Protocol):
+    """The journal of runs."""
+
+    async def get(
+        self, schedule_id: str, scheduled_for_ms: int
+    ) -> tuple[Run, Sequence[Attempt]]: ...
+
+    async def page(
+        self,
+        *,
+        schedule: str | None,
+        state: State | None,
+        from_ms: int | None,
+        to_ms: int | None,
+        limit: int,
+        after: tuple[int, int] | None,
+    ) -> tuple[Sequence[Run], tuple[int, int] | None]:
+        """Newest `scheduled_for` first; and the key to go on after, None at the end.
+
+        `schedule` is an id; `from_ms` is included and `to_ms` is not, judged on `scheduled_for`.
+        """
+        ...
+
+
+class EngineFace(Protocol):
+    """The engine as the web layer sees it."""
+
+    @property
+    def schedules(self) -> Schedules: ...
+
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def tenant(self) -> str: ...
+
+    @property
+    def subsecond(self) -> bool: ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The tenant's active signing secrets, newest first."""
+        ...
+
+    @property
+    def registry(self) -> CollectorRegistry: ...
+
+    @property
+    def listen(self) -> str:
+        """`HOST:PORT` or `unix:PATH`."""
+        ...
+
+    def unready(self) -> Sequence[str]:
+        """Why the engine cannot do its work right now; empty when it can."""
+        ...
+
+
+ENGINE: web.AppKey[EngineFace] = web.AppKey("engine")

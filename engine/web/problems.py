@@ -1,0 +1,124 @@
+"""Errors as RFC 9457 problem details: one shape, and a `code` that stays the same for ever.
+
+`title` is HTTP's own phrase, `code` is for programs, `detail` is for people. Where members of a
+document are at fault, `errors` lists all of them: `{pointer, detail}` for a body, `{parameter,
+detail}` for a query.
+"""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from engine.core.errors import (
+    Conflict,
+    Fault,
+    Invalid,
+    Malformed,
+    NotFound,
+    OffbeatError,
+    PreconditionFailed,
+    Unavailable,
+)
+from engine.core.json_text import compact_json
+
+# How long a client should leave a journal alone that could not take its change.
+RETRY_AFTER_SECONDS = 1
+
+_log = structlog.get_logger()
+
+
+class Problem(Exception):
+    """An answer that is not what was asked for, with its status and `code`."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.headers = headers
+        self.members = members
+
+    def document(self) -> dict[str, Any]:
+        title = HTTPStatus(self.status).phrase
+        head = {"type": "about:blank", "title": title, "status": self.status, "code": self.code}
+        return {**head, "detail": self.detail, **self.members}
+
+
+def problem_of(error: OffbeatError) -> Problem:
+    """The problem that tells of an expected error."""
+    match error:
+        case Invalid(faults=faults):
+            return Problem(422, "invalid", _summary(faults), errors=list(map(_entry, faults)))
+        case Malformed():
+            return Problem(400, "malformed", str(error))
+        case NotFound():
+            return Problem(404, "not_found", str(error))
+        case Conflict():
+            return Problem(409, "conflict", str(error))
+        case PreconditionFailed():
+            return Problem(412, "precondition_failed", str(error))
+        case Unavailable():
+            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+            return Problem(503, "unavailable", str(error), headers=headers)
+        case _:
+            raise error
+
+
+@web.middleware
+async def answer_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn every error into a problem; what nobody expected is logged and becomes a 500."""
+    try:
+        return await handler(request)
+    except Problem as problem:
+        return _response(problem)
+    except OffbeatError as error:
+        return _response(problem_of(error))
+    except web.HTTPException as error:
+        return _response(_http_problem(error))
+    except ConnectionError:
+        raise  # The client went away; there is nobody to answer.
+    except Exception:  # The last resort: no bug of ours may look like a broken connection.
+        _log.exception("request failed", method=request.method, path=request.path)
+        detail = "the engine failed to answer; its log says why"
+        return _response(Problem(500, "internal", detail))
+
+
+def _response(problem: Problem) -> web.Response:
+    return web.Response(
+        status=problem.status,
+        body=compact_json(problem.document()),
+        content_type="application/problem+json",
+        headers=problem.headers,
+    )
+
+
+def _http_problem(error: web.HTTPException) -> Problem:
+    match error:
+        case web.HTTPNotFound():
+            return Problem(404, "not_found", "there is nothing at this address")
+        case web.HTTPMethodNotAllowed():
+            allowed = ", ".join(sorted(error.allowed_methods))
+            detail = f"{error.method} does nothing here; use {allowed}"
+            return Problem(405, "method_not_allowed", detail, headers={"Allow": allowed})
+        case _:
+            return Problem(error.status, "http", error.reason)
+
+
+def _summary(faults: Sequence[Fault]) -> str:
+    return faults[0].detail if len(faults) == 1 else f"{len(faults)} things are wrong"
+
+
+def _entry(fault: Fault) -> dict[str, str]:
+    return {"pointer": fault.pointer, "detail": fault.detail}

@@ -1,0 +1,104 @@
+"""Serving an application on a loopback port or a Unix socket: every server setting in one place."""
+
+import errno
+import os
+import socket
+import stat
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from engine.config import read_listen
+from engine.core.errors import ConfigError
+
+SERVER_SETTINGS: dict[str, Any] = {
+    # aiohttp's hour is for a front end; a client that was silent so long has gone.
+    "keepalive_timeout": 30.0,
+    # What a client still sends after its answer is thrown away this long, so that it sees the
+    # answer and not a reset; then the connection is closed.
+    "lingering_time": 2.0,
+    # Requests with Content-Encoding are refused; a decompressor is a way to fill memory.
+    "auto_decompress": False,
+    # Handlers get this long to end at shutdown; the drain of deliveries has its own time.
+    "shutdown_timeout": 5.0,
+    # One event is one line, and a request is not an event.
+    "access_log": None,
+}
+
+
+class Server:
+    """A running server; `listen` says where, with the port that the kernel chose."""
+
+    __slots__ = ("_path", "_runner", "listen")
+
+    def __init__(self, runner: web.AppRunner, listen: str, path: Path | None) -> None:
+        self._runner = runner
+        self._path = path
+        self.listen = listen
+
+    async def stop(self) -> None:
+        """Accept no more, let handlers end, close."""
+        await self._runner.cleanup()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+async def start_server(app: web.Application, listen: str) -> Server:
+    """Serve `app` on `HOST:PORT` or `unix:PATH`. Raises ConfigError when that cannot be had."""
+    place = read_listen(listen)
+    listener = _unix_listener(place) if isinstance(place, Path) else _tcp_listener(*place)
+    runner = web.AppRunner(app, **SERVER_SETTINGS)
+    try:
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+    except BaseException:  # Cancellation too must leave no listener behind.
+        await runner.cleanup()
+        listener.close()
+        raise
+    if isinstance(place, Path):
+        return Server(runner, listen, place)
+    return Server(runner, f"{listen.rpartition(':')[0]}:{listener.getsockname()[1]}", None)
+
+
+def _tcp_listener(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+    return listener
+
+
+def _unix_listener(path: Path) -> socket.socket:
+    """A socket that only its owner can connect to.
+
+    Between bind and listen nobody can connect, so there is no moment at which the file is open to
+    others.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_stale(path)
+        listener.bind(str(path))
+        path.chmod(0o600)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"cannot listen on {path}: {error.strerror or error}") from None
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket that a killed process left behind; leave everything else alone."""
+    if not path.exists():
+        return
+    if not stat.S_ISSOCK(path.lstat().st_mode):
+        raise OSError(errno.EEXIST, "there is a file that is not a socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+        else:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

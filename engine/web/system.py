@@ -1,0 +1,34 @@
+"""What operators and their machines ask: alive, ready, figures, and the signing secrets."""
+
+from aiohttp import web
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from engine.web.json_bodies import json_response
+from engine.web.ports import ENGINE
+from engine.web.problems import Problem
+
+
+async def livez(request: web.Request) -> web.Response:
+    """200 while the loop turns; a supervisor restarts what does not answer."""
+    return json_response({"live": True})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """200 when deliveries go out as planned; 503 with the reasons when they do not."""
+    reasons = list(request.app[ENGINE].unready())
+    if reasons:
+        raise Problem(503, "not_ready", "; ".join(reasons), reasons=reasons)
+    return json_response({"ready": True})
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """Prometheus text format."""
+    body = generate_latest(request.app[ENGINE].registry)
+    return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def list_secrets(request: web.Request) -> web.Response:
+    """The tenant's active signing secrets, newest first; what a receiver is given."""
+    secrets = [{"secret": secret} for secret in request.app[ENGINE].secrets]
+    answer = {"data": secrets, "next_cursor": None}
+    return json_response(answer, headers={"Cache-Control": "no-store"})
