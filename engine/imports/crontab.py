@@ -1,0 +1,244 @@
+"""Crontabs as schedules, and a report of everything that is not the same afterwards.
+
+crond's daylight-saving rule is ours, and so is its reading of the five fields, so the times carry
+over as they are. Commands do not: the engine calls URLs and runs nothing. A plain curl or wget call
+becomes the request that it makes; any other command is posted to `target` as
+
+    {"command": …, "user": …, "stdin": …, "environment": {…}}
+
+(the last three only where the crontab says so), for a receiver that runs it; without a `target` it
+is refused with the reason. Every line ends as a schedule or as a refusal, and what a crontab can
+say and a schedule cannot (MAILTO, followed redirects, the user of a webhook) is a note.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.core.document import read_schedule
+from engine.core.errors import Fault, Invalid
+from engine.core.model import DEFAULT_TENANT
+from engine.core.timetable import check_timezone, read_cron
+from engine.imports.crontab_lines import Job, Setting, Unread, read_lines
+from engine.imports.curl import read_curl
+from engine.imports.naming import name_jobs
+from engine.imports.shell import NotPlain, Unclosed, check_closed, read_words
+from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
+from engine.imports.wget import read_wget
+
+# A crontab is typed by people; crond itself refuses long ones (1,000 jobs in cronie's default).
+FILE_BYTES_MAX = 1_048_576
+
+# What a schedule says otherwise, or not at all.
+DELAYS = frozenset({"RANDOM_DELAY", "START_HOURS_RANGE", "DELAY", "PERSISTENT", "BATCH"})
+MAIL = frozenset({"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"})
+_NOT_ENVIRONMENT = DELAYS | MAIL | {"CRON_TZ"}
+_PROGRAMS = {"curl": read_curl, "wget": read_wget}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """One schedule: the document that a PUT accepts, with its name, and the line it came from."""
+
+    line: int
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A sentence about lines of the file; no lines: about the whole file."""
+
+    lines: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """What became of a crontab: schedules and refusals cover every job, notes what changed."""
+
+    schedules: tuple[Imported, ...]
+    refused: tuple[Remark, ...]
+    notes: tuple[Remark, ...]
+
+
+def read_crontab(
+    content: bytes, *, label: str, system: bool, timezone: str, target: str | None
+) -> Import:
+    """Read a crontab.
+
+    `label`: becomes the label `crontab` of every schedule, so that they can be found again.
+    `system`: lines have a user column. `timezone`: where no CRON_TZ is set. `target`: who runs
+    commands; None refuses them. Raises Invalid for a zone that does not exist.
+    """
+    check_timezone(timezone)
+    if len(content) > FILE_BYTES_MAX:
+        raise Invalid(
+            Fault("", f"{len(content):,} bytes; a crontab has {FILE_BYTES_MAX:,} at most")
+        )
+    drafts: list[_Draft] = []
+    refused: list[tuple[int, str]] = []
+    notes: list[tuple[int, str]] = []
+    for line in read_lines(content, system=system):
+        match line:
+            case Unread():
+                refused.append((line.line, line.reason))
+            case Setting():
+                notes += ((line.line, text) for text in _fate(line))
+            case Job():
+                try:
+                    draft = _draft(line, timezone, target)
+                except (NotPlain, Invalid) as error:
+                    refused.append((line.line, _reason(error)))
+                else:
+                    drafts.append(draft)
+                    notes += ((line.line, text) for text in draft.notes)
+    return Import(
+        schedules=_named(drafts, label),
+        refused=_merge(refused),
+        notes=_merge(notes) + _about_all(drafts, timezone),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A schedule that has no name yet. `identity` and `order` are what it will be named by."""
+
+    job: Job
+    identity: tuple[str, ...]
+    document: Mapping[str, Any]
+    jitter_seconds: int
+    notes: tuple[str, ...]
+
+    @property
+    def order(self) -> str:
+        return f"{self.document['cron']} {self.document['timezone']}"
+
+
+def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
+    if job.cron == "@reboot":
+        raise NotPlain("@reboot is no instant; start it with the machine")
+    _check_closed(job)
+    try:
+        call = _web_call(job)
+    except NotPlain as reason:
+        if target is None:
+            raise NotPlain(_why_not(job.command, reason)) from None
+        call = None
+    identity: tuple[str, ...]
+    if call is not None:
+        identity = (job.user or "", call.method, call.url)
+        destination, notes = _call_target(call), call.notes + _user_note(job)
+    else:
+        identity = (job.user or "", "command", job.stdin or "", job.command)
+        destination, notes = _command_target(job, target or ""), ()
+    zone = job.variables.get("CRON_TZ") or timezone
+    # Without an id, so that an H is refused: it means nothing in a crontab.
+    read_cron(job.cron, schedule_id=None, timezone=zone)
+    document = {"cron": job.cron, "timezone": zone, "target": destination}
+    checked = read_schedule(document, tenant=DEFAULT_TENANT, name="imported")
+    return _Draft(
+        job=job,
+        identity=identity,
+        document=document,
+        jitter_seconds=checked.definition.jitter_seconds,
+        notes=notes,
+    )
+
+
+def _check_closed(job: Job) -> None:
+    try:
+        check_closed(job.command)
+    except Unclosed as error:
+        if job.stdin is None:
+            raise
+        raise NotPlain(f"crond ends the command at the unescaped %: {error}; write \\%") from None
+
+
+def _web_call(job: Job) -> WebCall:
+    words = read_words(job.command)
+    program = words[0].rpartition("/")[2] if words else ""
+    if program not in _PROGRAMS:
+        raise NotPlain(f"it runs {program or 'nothing'}")
+    return _PROGRAMS[program](words[1:], job.stdin)
+
+
+def _why_not(command: str, reason: NotPlain) -> str:
+    called = re.search(r"(?<![\w.-])(?:curl|wget)(?![\w.-])", command)
+    why = f"not a plain {called[0]} call, since {reason}" if called else "runs a program"
+    return f"{why}; --target URL makes it a POST of the command"
+
+
+def _call_target(call: WebCall) -> dict[str, Any]:
+    target: dict[str, Any] = {"url": call.url, "method": call.method}
+    if call.headers:
+        target["headers"] = dict(call.headers)
+    if call.body is not None:
+        target["body"] = call.body
+    return target | {"timeout_seconds": call.timeout_seconds}
+
+
+def _command_target(job: Job, url: str) -> dict[str, Any]:
+    body: dict[str, Any] = {"command": job.command}
+    if job.user is not None:
+        body["user"] = job.user
+    if job.stdin is not None:
+        body["stdin"] = job.stdin
+    if environment := {n: v for n, v in job.variables.items() if n not in _NOT_ENVIRONMENT}:
+        body["environment"] = environment
+    return {"url": url, "method": "POST", "json": body, "timeout_seconds": TIMEOUT_SECONDS_MAX}
+
+
+def _user_note(job: Job) -> tuple[str, ...]:
+    return (f"the user {job.user} does not matter to a webhook",) if job.user else ()
+
+
+def _fate(setting: Setting) -> Iterator[str]:
+    """What a variable meant that it does not mean any more."""
+    if setting.name in MAIL:
+        if setting.value:
+            yield f"{setting.name}: nobody is mailed; see offbeat runs --state failed"
+    elif setting.name == "CRON_TZ":
+        yield "CRON_TZ holds for the jobs below it, as in cronie; Debian's cron ignores it"
+    elif setting.name in DELAYS:
+        yield f"{setting.name} is not taken over; see jitter_seconds and catch_up"
+    else:
+        yield f"{setting.name} goes along as environment with commands; webhooks have none"
+    if setting.name == "TZ":
+        yield "TZ does not move the times, as in cron; CRON_TZ would"
+
+
+def _named(drafts: Sequence[_Draft], label: str) -> tuple[Imported, ...]:
+    names = name_jobs([(draft.identity, draft.order) for draft in drafts])
+    return tuple(
+        Imported(
+            line=draft.job.line,
+            document={"name": name, "labels": {"crontab": label}, **draft.document},
+        )
+        for name, draft in zip(names, drafts, strict=True)
+    )
+
+
+def _about_all(drafts: Sequence[_Draft], timezone: str) -> tuple[Remark, ...]:
+    if not drafts:
+        return ()
+    texts = ["what fails is tried again (retry) and what was missed is made up once (catch_up)"]
+    if any(not draft.job.variables.get("CRON_TZ") for draft in drafts):
+        texts.insert(0, f"times are read in {timezone}")
+    if any(draft.jitter_seconds for draft in drafts):
+        texts.append("jobs on the hour spread over up to 60 s; jitter_seconds 0 makes one exact")
+    return tuple(Remark(lines=(), text=text) for text in texts)
+
+
+def _merge(remarks: Iterable[tuple[int, str]]) -> tuple[Remark, ...]:
+    """One remark per text, in the order of their first lines."""
+    lines: dict[str, list[int]] = {}
+    for line, text in remarks:
+        lines.setdefault(text, []).append(line)
+    return tuple(Remark(lines=tuple(at), text=text) for text, at in lines.items())
+
+
+def _reason(error: NotPlain | Invalid) -> str:
+    if isinstance(error, NotPlain):
+        return str(error)
+    return "; ".join(f"{f.pointer.rpartition('/')[2]} {f.detail}".strip() for f in error.faults)

@@ -1,0 +1,232 @@
+"""Crontabs as schedules: what is taken over, what is refused, what is said about the rest."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.core.document import read_schedule
+from engine.core.errors import Invalid
+from engine.imports.crontab import Import, read_crontab
+from engine.imports.crontab_lines import Job, read_lines
+
+FIXTURES = Path(__file__).parent / "fixtures"
+RUNNER = "http://127.0.0.1:9000/run"
+
+
+def read(text: str, *, target: str | None = None, system: bool = False) -> Import:
+    return read_crontab(
+        text.encode(), label="mine", system=system, timezone="Europe/Berlin", target=target
+    )
+
+
+def read_fixture(name: str, *, target: str | None, system: bool) -> Import:
+    content = (FIXTURES / name).read_bytes()
+    return read_crontab(content, label=name, system=system, timezone="UTC", target=target)
+
+
+def by_name(result: Import) -> dict[str, Any]:
+    return {each.document["name"]: each.document for each in result.schedules}
+
+
+def refusals(result: Import) -> list[tuple[tuple[int, ...], str]]:
+    return [(remark.lines, remark.text) for remark in result.refused]
+
+
+def test_a_curl_line_becomes_a_webhook():
+    [imported] = read("0 5 * * * curl -fsS -X POST -d a=1 https://h.example/r").schedules
+    assert imported.line == 1
+    assert imported.document == {
+        "name": "h.example-r-ad05310c",
+        "labels": {"crontab": "mine"},
+        "cron": "0 5 * * *",
+        "timezone": "Europe/Berlin",
+        "target": {
+            "url": "https://h.example/r",
+            "method": "POST",
+            "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+            "body": "a=1",
+            "timeout_seconds": 300,
+        },
+    }
+
+
+def test_percent_signs_follow_cron_and_not_the_shell():
+    # C16 of the shared cases. curl -d would glue the two lines of its input together, so the
+    # second line is refused with a reason, which the case allows.
+    result = read(
+        "0 5 * * * curl -X POST https://h.example/r?d=a\\%20b\n"
+        '5 5 * * * curl -d @- https://h.example/s%{"a":1}%{"b":2}\n'
+        '6 5 * * * curl --data-binary @- https://h.example/s%{"a":1}%{"b":2}\n'
+        '10 5 * * * curl -d "$(date +%F)" https://h.example/t\n'
+    )
+    first, third = result.schedules
+    assert (first.document["cron"], first.document["target"]["url"]) == (
+        "0 5 * * *",
+        "https://h.example/r?d=a%20b",
+    )
+    assert third.document["target"]["body"] == '{"a":1}\n{"b":2}\n'
+    [(second_line, second), (fourth_line, fourth)] = refusals(result)
+    assert (second_line, fourth_line) == ((2,), (4,))
+    assert "curl -d @- joins the lines of its input" in second
+    assert (
+        fourth == "crond ends the command at the unescaped %: a quotation is not closed; write \\%"
+    )
+
+
+def test_a_command_cut_inside_a_quotation_is_refused_even_with_a_target():
+    result = read('10 5 * * * tar czf "/b/$(date +%F).tgz" /srv', target=RUNNER)
+    assert (result.schedules, refusals(result)[0][0]) == ((), (1,))
+
+
+def test_any_other_command_is_posted_to_the_target_with_all_that_the_crontab_says():
+    result = read(
+        "SHELL=/bin/bash\nMAILTO=ops\n0 5 * * *\twww-data\tmail joe%Hello%\n",
+        target=RUNNER,
+        system=True,
+    )
+    [imported] = result.schedules
+    assert imported.document["target"] == {
+        "url": RUNNER,
+        "method": "POST",
+        "json": {
+            "command": "mail joe",
+            "user": "www-data",
+            "stdin": "Hello\n",
+            "environment": {"SHELL": "/bin/bash"},
+        },
+        "timeout_seconds": 300,
+    }
+
+
+def test_a_plain_command_of_a_user_is_nothing_but_the_command():
+    [imported] = read("@daily php -f cron.php", target=RUNNER).schedules
+    assert imported.document["cron"] == "@daily"
+    assert imported.document["target"]["json"] == {"command": "php -f cron.php"}
+
+
+def test_without_a_target_a_command_is_refused_with_the_way_out():
+    result = read("0 5 * * * backup\n0 6 * * * curl -s https://h.example | logger\n")
+    assert refusals(result) == [
+        ((1,), "runs a program; --target URL makes it a POST of the command"),
+        (
+            (2,),
+            "not a plain curl call, since '|' joins it to another command;"
+            " --target URL makes it a POST of the command",
+        ),
+    ]
+
+
+def test_cron_tz_moves_the_jobs_below_it_and_tz_moves_none():
+    result = read(
+        "0 1 * * * curl http://a.example\nTZ=Asia/Tokyo\n0 2 * * * curl http://b.example\n"
+        "CRON_TZ=America/New_York\n0 3 * * * curl http://c.example\n"
+        "CRON_TZ=\n0 4 * * * curl http://d.example\n"
+        "CRON_TZ=Mars/Olympus\n0 5 * * * curl http://e.example\n"
+    )
+    zones = [each.document["timezone"] for each in result.schedules]
+    assert zones == ["Europe/Berlin", "Europe/Berlin", "America/New_York", "Europe/Berlin"]
+    [(lines, reason)] = refusals(result)
+    assert lines == (9,)
+    assert reason.startswith("timezone 'Mars/Olympus' is not an IANA time zone")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("@reboot a", "@reboot is no instant; start it with the machine"),
+        ("61 * * * * a", "cron minute"),
+        ("H 5 * * * a", "cron "),
+        ("0 0 30 2 * a", "cron never occurs"),
+        ("1 5 cron.daily nice run-parts /etc/cron.daily", "cron "),
+        ("0 5 * * * curl 'http://h.example/a|b'", "url "),
+    ],
+)
+def test_a_line_that_no_schedule_can_say_is_refused_with_its_reason(line: str, reason: str):
+    result = read(line, target=RUNNER)
+    assert result.schedules == ()
+    assert refusals(result)[0][1].startswith(reason)
+
+
+def test_what_changes_its_meaning_is_noted_once_with_every_line():
+    result = read(
+        "MAILTO=ops\nPATH=/bin\nRANDOM_DELAY=30\nMAILTO=\n"
+        "0 5 * * * www-data curl -L http://a.example\n"
+        "1 5 * * * www-data wget -qO- http://b.example\n",
+        system=True,
+    )
+    assert [(note.lines, note.text) for note in result.notes] == [
+        ((1,), "MAILTO: nobody is mailed; see offbeat runs --state failed"),
+        ((2,), "PATH goes along as environment with commands; webhooks have none"),
+        ((3,), "RANDOM_DELAY is not taken over; see jitter_seconds and catch_up"),
+        ((5, 6), "redirects are not followed: a 3xx answer fails, so give the final address"),
+        ((5, 6), "the user www-data does not matter to a webhook"),
+        ((), "times are read in Europe/Berlin"),
+        ((), "what fails is tried again (retry) and what was missed is made up once (catch_up)"),
+        ((), "jobs on the hour spread over up to 60 s; jitter_seconds 0 makes one exact"),
+    ]
+
+
+def test_the_same_file_again_is_the_same_schedules_and_an_edited_time_changes_one():
+    # C35 of the shared cases.
+    lines = ["0 5 * * * curl http://a.example", "0 6 * * * backup", "30 7 * * 6 backup"]
+    first = by_name(read("\n".join(lines), target=RUNNER))
+    assert by_name(read("\n".join(lines), target=RUNNER)) == first
+    assert by_name(read("\n".join(reversed(lines)), target=RUNNER)) == first
+    edited = by_name(
+        read("\n".join(["15 5 * * * curl http://a.example", *lines[1:]]), target=RUNNER)
+    )
+    assert edited.keys() == first.keys()
+    assert sum(edited[name] != first[name] for name in first) == 1
+
+
+def test_the_same_line_twice_is_two_schedules_as_crond_runs_it_twice():
+    assert len(by_name(read("0 5 * * * a\n0 5 * * * a\n", target=RUNNER))) == 2
+
+
+def test_an_unknown_zone_or_a_file_that_is_no_crontab_is_refused_whole():
+    with pytest.raises(Invalid, match="Berlin"):
+        read_crontab(b"", label="x", system=False, timezone="Berlin", target=None)
+    with pytest.raises(Invalid, match="crontab"):
+        read_crontab(b"\n" * 2_000_000, label="x", system=False, timezone="UTC", target=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "jobs", "reboots"), [("debian_etc_crontab", 4, 0), ("debian_cron_d", 37, 1)]
+)
+def test_the_crontabs_that_debian_packages_install_are_taken_over_whole(
+    name: str, jobs: int, reboots: int
+):
+    result = read_fixture(name, target=RUNNER, system=True)
+    lines = read_lines((FIXTURES / name).read_bytes(), system=True)
+    written = {line.line: line for line in lines if isinstance(line, Job)}
+    assert len(written) == jobs
+    assert len(result.refused) == reboots
+    assert len(by_name(result)) == jobs - reboots
+    for each in result.schedules:
+        read_schedule(each.document, tenant="default")
+        job = written[each.line]
+        assert each.document["cron"] == job.cron
+        sent = each.document["target"]["json"]
+        assert (sent["command"], sent["user"]) == (job.command, job.user)
+    without = read_fixture(name, target=None, system=True)
+    assert without.schedules == ()
+    assert sum(len(remark.lines) for remark in without.refused) == jobs
+
+
+def test_the_lines_that_web_applications_document_become_webhooks_where_they_call_a_page():
+    result = read_fixture("web_applications", target=None, system=False)
+    calls = [(each.document["cron"], each.document["target"]["url"]) for each in result.schedules]
+    assert calls == [
+        ("*/15 * * * *", "https://cloud.example.com/cron.php"),
+        ("0 * * * *", "http://www.example.com/cron/a-long-key"),
+        ("*/20 * * * *", "http://localhost/cron.php"),
+        ("*/10 * * * *", "http://moodle.example.com/admin/cron.php?password=opensesame"),
+        ("*/15 * * * *", "http://example.org/wp-cron.php?doing_wp_cron"),
+        ("*/30 * * * *", "http://example.net/wp-cron.php?doing_wp_cron"),
+        ("*/5 * * * *", "https://example.org/wp-cron.php?doing_wp_cron"),
+    ]
+    assert {each.document["target"]["method"] for each in result.schedules} == {"GET"}
+    assert [line for remark in result.refused for line in remark.lines] == [2, 6, 7, 8, 13]
+    posted = read_fixture("web_applications", target=RUNNER, system=False)
+    assert (len(posted.schedules), posted.refused) == (12, ())
