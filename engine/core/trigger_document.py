@@ -42,7 +42,7 @@ def read_trigger(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigg
     """The trigger that `fields` names; None when that added to `faults`."""
     kinds = fields.given(COMPANIONS)
     if not kinds:
-        faults.append(Fault("", "say when: write one of cron, every and at"))
+        faults.append(Fault("", "write exactly one of cron, every and at"))
         return None
     if len(kinds) > 1:
         fields.refuse(kinds[-1], f"write one of {' and '.join(kinds)}, not both; null removes one")
