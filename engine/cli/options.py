@@ -6,12 +6,14 @@ from typing import TypeVar
 import click
 
 from engine.config import DEFAULT_PORT
+from engine.core.identity import Signer, parse_instant
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 output: Callable[[_Function], _Function] = click.option(
     "-o",
     "--output",
+    "form",
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
@@ -25,6 +27,41 @@ server: Callable[[_Function], _Function] = click.option(
     default=f"http://127.0.0.1:{DEFAULT_PORT}",
     show_default=True,
     help="The engine: http://HOST:PORT or unix:PATH (also OFFBEAT_SERVER).",
+)
+
+
+class Instant(click.ParamType):
+    """An RFC 3339 instant, as milliseconds since the epoch."""
+
+    name = "instant"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        try:
+            return parse_instant(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    # `offbeat secrets` prints a secret a line, and "$(offbeat secrets)" is one word to a shell.
+    secrets = tuple(secret for value in values for secret in value.split())
+    try:
+        Signer(secrets)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return secrets
+
+
+secrets: Callable[[_Function], _Function] = click.option(
+    "--secret",
+    "secrets",
+    metavar="SECRET",
+    envvar="OFFBEAT_SECRET",
+    multiple=True,
+    callback=_split,
+    help="whsec_...; several while they rotate (also OFFBEAT_SECRET).",
 )
 
 

@@ -3,8 +3,12 @@
 import json
 import sys
 from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import click
+
+from engine.core.errors import Invalid, OffbeatError
 
 
 def show_json(value: object) -> None:
@@ -27,6 +31,20 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 def talk(sentence: str) -> None:
     """What is said beside the data: stderr."""
     click.echo(sentence, err=True)
+
+
+def sentence_of(error: OffbeatError) -> str:
+    """What an error says; the faults of a document each after the member that has them."""
+    if not isinstance(error, Invalid):
+        return str(error)
+    parts = (f"{fault.pointer[1:]}: {fault.detail}".removeprefix(": ") for fault in error.faults)
+    return "; ".join(parts)
+
+
+def local_time(ms: int, timezone: str) -> str:
+    """An instant on the wall clock of a zone, with its offset: 2027-03-28 03:00:00 +02:00."""
+    text = datetime.fromtimestamp(ms // 1000, ZoneInfo(timezone)).isoformat(" ")
+    return f"{text[:19]} {text[19:]}"
 
 
 def _show_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

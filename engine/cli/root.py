@@ -12,11 +12,13 @@ from importlib import import_module
 import click
 
 from engine import __version__
+from engine.cli.output import sentence_of
 from engine.core.errors import (
     ConfigError,
     Conflict,
     DataDirectoryLocked,
     Invalid,
+    Malformed,
     NoServer,
     NotFound,
     OffbeatError,
@@ -40,6 +42,7 @@ COMMANDS = {
 
 _EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (
     (Invalid, 2),
+    (Malformed, 2),
     (ConfigError, 2),
     (NoServer, 3),
     (NotFound, 4),
@@ -65,7 +68,7 @@ def execute(arguments: Sequence[str]) -> int:
         return _say(_one_line(error.format_message()), 2)
     except OffbeatError as error:
         code = next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
-        return _say(_one_line(str(error)), code)
+        return _say(_one_line(sentence_of(error)), code)
     except (KeyboardInterrupt, click.Abort):
         return 130  # 128 + SIGINT, as shells count.
     except BrokenPipeError:

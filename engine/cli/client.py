@@ -1,0 +1,181 @@
+"""The engine's HTTP API, one call at a time, as commands use it.
+
+Commands are straight-line programs, so the client is synchronous on the outside. A problem
+document (RFC 9457) becomes the `OffbeatError` that a call inside the engine would have raised,
+and with it the same exit code.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+
+from engine.core.errors import (
+    ConfigError,
+    Conflict,
+    Fault,
+    Invalid,
+    NoServer,
+    NotFound,
+    OffbeatError,
+    PreconditionFailed,
+    Unavailable,
+)
+
+# An engine that accepts a connection answers within milliseconds; a batch of 100,000 takes 10 s.
+CONNECT_SECONDS = 5
+ANSWER_SECONDS = 300
+# The API's largest page.
+PAGE_ROWS = 1_000
+
+
+class Client:
+    """Use as a context manager: `with Client(server) as client: client.get("/v1/secrets")`."""
+
+    def __init__(self, server: str) -> None:
+        """`server`: http://HOST:PORT or unix:PATH. Raises ConfigError for anything else."""
+        self._server = server
+        self._socket = _socket_of(server)
+        # The engine checks the Host header on loopback; a socket has no name of its own.
+        self._origin = "http://localhost" if self._socket else server.rstrip("/")
+
+    def __enter__(self) -> Self:
+        self._runner = asyncio.Runner()
+        self._session = self._runner.run(self._open())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._session.close())
+        self._runner.close()
+
+    def get(self, path: str, **query: object) -> Any:
+        """The JSON answer to a GET; parameters that are None are left out."""
+        return self.call("GET", path, query=query)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: object = None,
+    ) -> Any:
+        """The JSON answer; None for an empty one. Raises the error that a problem stands for."""
+        headers = {"Content-Type": "application/json"} if body is not None else {}
+        data = json.dumps(body).encode() if body is not None else None
+        text = self._send(method, path, query or {}, headers, data)
+        return json.loads(text) if text else None
+
+    def rows(self, path: str, *, limit: int | None = None, **query: object) -> Iterator[Any]:
+        """The rows of a list, page after page; `limit` bounds them all."""
+        cursor = None
+        left = limit if limit is not None else -1
+        while left != 0:
+            size = PAGE_ROWS if left < 0 else min(left, PAGE_ROWS)
+            page = self.get(path, limit=size, cursor=cursor, **query)
+            yield from page["data"]
+            left -= len(page["data"]) if left > 0 else 0
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def batch(self, documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Put schedules, each with its `name`; a result for each, in their order."""
+        lines = b"".join(json.dumps(document).encode() + b"\n" for document in documents)
+        headers = {"Content-Type": "application/x-ndjson"}
+        text = self._send("POST", "/v1/schedules:batch", {}, headers, lines)
+        return [json.loads(line) for line in text.splitlines()]
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, object],
+        headers: Mapping[str, str],
+        data: bytes | None,
+    ) -> str:
+        params = {name: str(value) for name, value in query.items() if value is not None}
+        try:
+            status, text = self._runner.run(self._exchange(method, path, params, headers, data))
+        except aiohttp.ClientConnectionError as error:
+            raise NoServer(self._nobody()) from error
+        except TimeoutError as error:
+            raise OffbeatError(
+                f"{self._server} did not answer within {ANSWER_SECONDS} s"
+            ) from error
+        except aiohttp.ClientError as error:
+            raise OffbeatError(f"{self._server} does not speak HTTP: {error}") from error
+        if status >= 400:
+            raise _error(status, text)
+        return text
+
+    async def _open(self) -> aiohttp.ClientSession:
+        connector = aiohttp.UnixConnector(str(self._socket)) if self._socket else None
+        timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
+        return aiohttp.ClientSession(connector=connector, timeout=timeout)
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        headers: Mapping[str, str],
+        data: bytes | None,
+    ) -> tuple[int, str]:
+        url = self._origin + path
+        async with self._session.request(
+            method, url, params=params, headers=headers, data=data, allow_redirects=False
+        ) as response:
+            return response.status, await response.text()
+
+    def _nobody(self) -> str:
+        start = "offbeat run"
+        if self._socket:
+            start += f" --listen {self._server}"
+        return f"no engine answers at {self._server}; start one with: {start}"
+
+
+def schedule_path(name: str, action: str = "") -> str:
+    """The address of a schedule, or of something to do with it (`:pause`)."""
+    return f"/v1/schedules/{quote(name, safe='')}{action}"
+
+
+def _socket_of(server: str) -> Path | None:
+    if server.startswith("unix:"):
+        return Path(server.removeprefix("unix:"))
+    parts = urlsplit(server)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"--server: {server!r} is neither http://HOST:PORT nor unix:PATH")
+    return None
+
+
+def _error(status: int, text: str) -> OffbeatError:
+    try:
+        problem = json.loads(text)
+        detail, errors = str(problem["detail"]), problem.get("errors", [])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return OffbeatError(f"the server answered {status}; is it an Offbeat engine?")
+    match status:
+        case 400 | 413 | 415 | 422:
+            return Invalid(*(faults_of(errors) or (Fault("", detail),)))
+        case 404:
+            return NotFound(detail)
+        case 409:
+            return Conflict(detail)
+        case 412:
+            return PreconditionFailed(detail)
+        case 503:
+            return Unavailable(detail)
+        case _:
+            return OffbeatError(f"the server answered {status}: {detail}")
+
+
+def faults_of(errors: Iterable[Mapping[str, str]]) -> tuple[Fault, ...]:
+    """The `errors` of a problem: of a body by pointer, of a query by parameter."""
+    return tuple(
+        Fault(each.get("pointer", each.get("parameter", "")), each["detail"]) for each in errors
+    )
