@@ -125,8 +125,12 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """Why and until when a schedule rests; `until_ms` None: until somebody resumes it."""
+    """Since when, why and until when a schedule rests; `until_ms` None: until it is resumed.
 
+    `since_ms` is set by whoever stores the pause; a wish to pause does not know it.
+    """
+
+    since_ms: int = 0
     reason: str | None = None
     until_ms: int | None = None
 

@@ -1,0 +1,250 @@
+"""What the services ask of the journal, in the words of the domain.
+
+A second store is one more file that satisfies `Journal`, one more folder of SQL, and the same
+conformance suite. Everything here is durable when it returns; nothing is seen before it is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.core.errors import OffbeatError
+from engine.core.model import (
+    Attempt,
+    Draft,
+    Outcome,
+    Pause,
+    RetryPolicy,
+    Run,
+    Schedule,
+    State,
+    Target,
+    Trigger,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the engine has come, in calendar milliseconds.
+
+    `alive`: the last instant it is known to have run. `watermark`: every owed run with
+    `fire_after <= watermark` is planned. `lives`: how often it has started.
+    """
+
+    alive_ms: int
+    watermark_ms: int
+    lives: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTimetable:
+    """A timetable with live schedules; `reach_ms` is their largest offset."""
+
+    timetable_id: int
+    trigger: Trigger
+    reach_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One occurrence of a timetable for the schedules with after < offset <= until.
+
+    `after_schedule` carries a page on inside one offset.
+    """
+
+    timetable_id: int
+    instant_ms: int
+    after_offset_ms: int
+    until_offset_ms: int
+    after_schedule: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtSlice:
+    """The one-shots with after < fire_after <= until; `after_schedule` as in `Slice`."""
+
+    after_ms: int
+    until_ms: int
+    after_schedule: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What one planning step wrote, the slices (one cut short) that remain, the watermark now."""
+
+    rows: int
+    rest: tuple[Slice | AtSlice, ...]
+    watermark_ms: int
+
+
+DueRun = tuple[int, int, int]
+"""(next_attempt_at, scheduled_for, schedule row): a run as the wheel holds it, in order of time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A run that has its attempt journaled: all that is needed to send it and to judge the outcome."""
+
+    scheduled_for_ms: int
+    schedule_row: int
+    fire_after_ms: int
+    due_at_ms: int
+    trigger: str
+    attempt: int
+    granted_from: int
+    first_attempt_at_ms: int | None
+    schedule_id: str
+    schedule_name: str
+    tenant: str
+    deadline_seconds: int | None
+    retry: RetryPolicy
+    target: Target
+    pause_after_failures: int
+    delete_after_completion: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """The outcome of one claim: what to send, and what ended without an attempt, by disposition."""
+
+    claims: tuple[Claim, ...]
+    ended: tuple[tuple[State, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A finished attempt and what it makes of its run."""
+
+    claim: Claim
+    started_at_ms: int
+    ended_at_ms: int
+    outcome: Outcome
+    state: State
+    reason: str | None
+    next_attempt_at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What became of one write: the schedule as it is now, and what the loops must know of it."""
+
+    schedule: Schedule
+    created: bool
+    timetable: KnownTimetable | None = None
+    due: tuple[DueRun, ...] = ()
+
+
+class ScheduleStore(Protocol):
+    """Schedules by their text id. Raises the errors of `core.errors`; a write is durable."""
+
+    async def put(self, draft: Draft, now_ms: int, *, if_match: int | None) -> Stored: ...
+
+    async def put_many(
+        self, drafts: Sequence[Draft], now_ms: int
+    ) -> list[Stored | OffbeatError]: ...
+
+    async def update(
+        self,
+        schedule_id: str,
+        change: Callable[[Schedule], Draft],
+        now_ms: int,
+        *,
+        if_match: int | None,
+    ) -> Stored: ...
+
+    async def get(self, schedule_id: str) -> Schedule: ...
+
+    async def page(self, tenant: str, *, limit: int, after_name: str) -> list[Schedule]: ...
+
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None: ...
+
+    async def pause(self, schedule_id: str, pause: Pause, now_ms: int) -> Stored: ...
+
+    async def resume(self, schedule_id: str, now_ms: int) -> Stored: ...
+
+    async def trigger(self, schedule_id: str, now_ms: int) -> tuple[Run, DueRun]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs to list; bounds on `scheduled_for`, from inclusive, to exclusive."""
+
+    tenant: str
+    schedule_id: str | None = None
+    state: State | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+
+RunKey = tuple[int, int]
+"""Where a page of runs ends; opaque to everybody else."""
+
+
+class RunStore(Protocol):
+    """The history of runs."""
+
+    async def get(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int
+    ) -> tuple[Run, list[Attempt]]: ...
+
+    async def page(
+        self, which: RunFilter, *, limit: int, after: RunKey | None
+    ) -> tuple[list[Run], RunKey | None]: ...
+
+
+class Journal(Protocol):
+    """The write-ahead journal as the planner, the loader, the dispatcher and the pruner see it."""
+
+    async def begin_life(self, now_ms: int) -> Progress:
+        """Count a start and return attempts of earlier lives to waiting; the progress before it."""
+        ...
+
+    async def last_instant_ms(self) -> int:
+        """The newest instant in the journal."""
+        ...
+
+    async def timetables(self) -> list[KnownTimetable]:
+        """Those with live schedules; one that this version cannot read is left out and logged."""
+        ...
+
+    async def plan(
+        self, slices: Sequence[Slice | AtSlice], *, horizon_ms: int, now_ms: int
+    ) -> Planned:
+        """Write the runs of a bounded part of `slices`; the watermark moves when none is left.
+
+        It may stay when nothing was written: an idle engine spares the disk, and planning again
+        from where it stays finds the same nothing.
+        """
+        ...
+
+    async def due(self, after: DueRun, until_ms: int, limit: int) -> list[DueRun]:
+        """Waiting runs later than `after` and due by `until_ms`, in order of time."""
+        ...
+
+    async def claim(self, runs: Sequence[DueRun], now_ms: int) -> Claimed:
+        """Journal an attempt for each run that may have one; what has moved on drops out."""
+        ...
+
+    async def end(self, ended: Sequence[Ended]) -> None:
+        """Journal finished attempts."""
+        ...
+
+    async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:
+        """Set the stretch since `watermark_ms` aside to be judged; the new watermark."""
+        ...
+
+    async def judge_downtime(self, now_ms: int) -> bool:
+        """Judge a slice of the oldest stretch; whether there is more to do."""
+        ...
+
+    async def resume_ended_pauses(self, now_ms: int) -> tuple[list[KnownTimetable], list[DueRun]]:
+        """Resume schedules whose pause has run out; their timetables and the runs due anew."""
+        ...
+
+    async def reset_progress(self, now_ms: int) -> None:
+        """Believe the clock: plan from `now_ms` on although the journal has later instants."""
+        ...
+
+    async def prune(self, *, before_ms: int, runs_max: int) -> int:
+        """Turn a batch of the oldest finished runs into counted ranges; how many went."""
+        ...

@@ -1,0 +1,369 @@
+"""The composition root: the only module that knows concrete classes and puts them together."""
+
+import asyncio
+import gc
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import orjson
+import structlog
+import uvloop
+
+from engine import __version__
+from engine.clock import Clock, SystemClock
+from engine.config import Config
+from engine.core.bucket import TokenBucket
+from engine.core.errors import ConfigError, DataDirectoryLocked
+from engine.core.identity import Signer, derive_secret, format_instant
+from engine.services.dispatcher import Dispatcher
+from engine.services.figures import Figures
+from engine.services.loader import LOOKAHEAD_MS, Loader
+from engine.services.planner import Planner
+from engine.services.pruner import Pruner
+from engine.services.pulse import Pulse
+from engine.services.runs import Runs
+from engine.services.schedules import Schedules
+from engine.services.timer import Timer
+from engine.services.transport import AiohttpTransport, Transport
+from engine.services.waiting import Waiting
+from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, prepare, take_lock
+from engine.store.journal import SqliteJournal
+from engine.store.master_key import own_master_key, read_master_key
+from engine.store.sqlite import SqliteRuns, SqliteSchedules
+from engine.store.writer import Reader, Writer
+
+SECRET_VERSION = 1
+"""Of the derived signing secrets; rotation will raise it."""
+
+LOCK_RETRY_SECONDS = 0.1
+"""How often a waiting engine looks again: short beside a container's replacement."""
+
+SWITCH_INTERVAL_SECONDS = 0.0005
+"""A tenth of Python's default: a batch on the database's thread then returns in 2 ms, not 8."""
+
+GC_THRESHOLD = 50_000
+"""Young objects between two collections: deliveries make few cycles, and a pass takes the loop."""
+
+SIGNERS_KEPT = 1_024
+"""Tenants whose HMAC keys are kept ready."""
+
+log = structlog.get_logger("offbeat")
+
+
+class Engine:
+    """One engine on one data directory: `async with Engine(config) as engine`.
+
+    It installs no signal handlers and configures no logging; `run` does, for a process of its own.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        transport: Callable[[], Transport] | None = None,
+        busy: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """`clock`, `transport` and `busy` are the seams of virtual runs (`engine.testing`)."""
+        self._config = config
+        self._make_transport = transport or (
+            lambda: AiohttpTransport(concurrency=config.concurrency)
+        )
+        self._busy = busy
+        self._lock: int | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._failure: asyncio.Future[None] | None = None
+        self._state = "starting"
+        self.clock = clock or SystemClock(start_ms=config.clock_start_ms)
+        self.tenant = config.tenant
+        self.listen = config.listen
+        self.subsecond = config.jitter_subsecond
+        self.figures = Figures()
+        self.registry = self.figures.registry()
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:  # Whatever it was: nothing may stay open behind it.
+            await self._release()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Claim nothing more, let what is under way end within the drain timeout, close."""
+        if self._state == "stopped":
+            return
+        self._state = "stopping"
+        self.dispatcher.stop()
+        try:
+            async with asyncio.timeout(self._config.drain_timeout_seconds):
+                await asyncio.wait(
+                    [self._dispatching, self._failed()], return_when="FIRST_COMPLETED"
+                )
+        except TimeoutError:
+            log.warning("drain_timeout", abandoned=self.dispatcher.inflight)
+            self.dispatcher.abandon()
+        await self._release()
+        self._state = "stopped"
+
+    async def failed(self) -> None:
+        """Wait until one of the loops fails, and raise its error."""
+        await asyncio.shield(self._failed())
+
+    def unready(self) -> list[str]:
+        """Why the engine cannot do its work right now; empty when it can."""
+        reasons = [] if self._state == "running" else [self._state]
+        return [*reasons, *(t for t in (self.planner.trouble, self._writer.trouble) if t)]
+
+    @property
+    def secrets(self) -> list[str]:
+        """The tenant's active signing secrets, newest first."""
+        return [derive_secret(self._master, self.tenant, SECRET_VERSION)]
+
+    async def _start(self) -> None:
+        path = await self._take_directory()
+        self._writer = Writer(self.clock, path, busy=self._busy)
+        self._writer.on_commit = self.figures.commit
+        readers = [Reader(path, busy=self._busy) for _ in range(2)]
+        self._connections = (self._writer, *readers)
+        for connection in self._connections:
+            await connection.open()
+        self._assemble(*readers)
+        self._spawn(self._writer.run())
+        await self._refuse_earlier_clock()
+        progress = await self._journal.begin_life(self.clock.now_ms())
+        await self.planner.start(progress)
+        for loop in (self.planner, self.loader, self.timer, self.pruner, self.pulse):
+            self._spawn(loop.run())
+        self._dispatching = self._spawn(self.dispatcher.run())
+        self._state = "running"
+        log.info(
+            "started",
+            version=__version__,
+            sqlite=sqlite3.sqlite_version,
+            data_dir=str(self._config.data_dir),
+            tenant=self.tenant,
+            life=progress.lives,
+            timetables=self.planner.timetables,
+        )
+        if sqlite3.sqlite_version_info < WAL_RESET_FIXED:
+            # We write and checkpoint on one connection, which stays clear of the fault.
+            log.warning("sqlite_before_wal_reset_fix", version=sqlite3.sqlite_version)
+
+    async def _take_directory(self) -> Path:
+        """Lock the data directory and make its database ready; the database's path."""
+        directory = self._config.data_dir
+        waited = 0.0
+        while True:
+            try:
+                self._lock = take_lock(directory)
+                break
+            except DataDirectoryLocked:
+                if waited >= self._config.lock_timeout_seconds:
+                    raise
+            await asyncio.sleep(LOCK_RETRY_SECONDS)
+            waited += LOCK_RETRY_SECONDS
+        path = directory / DATABASE_NAME
+        is_new = not path.exists()
+        prepare(path)
+        self._master = (
+            read_master_key(self._config.master_key_file)
+            if self._config.master_key_file
+            else own_master_key(directory, is_new=is_new)
+        )
+        return path
+
+    def _assemble(self, journal_reader: Reader, api_reader: Reader) -> None:
+        config, clock, figures = self._config, self.clock, self.figures
+        journal = self._journal = SqliteJournal(self._writer, journal_reader)
+        waiting = self.waiting = Waiting(clock.now_ms())
+        self.planner = Planner(
+            clock,
+            journal,
+            waiting,
+            figures,
+            rate=config.rate,
+            accept_clock=config.accept_clock,
+        )
+        self.loader = Loader(clock, journal, waiting, self.planner)
+        self.transport = self._make_transport()
+        self.dispatcher = Dispatcher(
+            clock,
+            journal,
+            waiting,
+            self.planner,
+            self.transport,
+            TokenBucket(config.rate, config.burst_tokens, clock.monotonic_ms()),
+            lru_cache(SIGNERS_KEPT)(self._signer),
+            figures,
+            concurrency=config.concurrency,
+        )
+        self.timer = Timer(clock, waiting, self.dispatcher.wake)
+        self.pruner = Pruner(clock, journal, days=config.history_days, runs=config.history_runs)
+        self.pulse = Pulse(clock, figures)
+        store = SqliteSchedules(self._writer, api_reader)
+        self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
+        self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
+        waiting.on_hold = self.timer.wake
+        self.planner.on_planned = self._on_planned
+        self.dispatcher.on_room = self.loader.wake
+        self._gauge_everything()
+
+    def _on_planned(self) -> None:
+        self.loader.wake()
+        self.dispatcher.wake()
+
+    def _gauge_everything(self) -> None:
+        waiting, dispatcher, planner = self.waiting, self.dispatcher, self.planner
+        self.figures.gauges = {
+            "scheduler_backlog_runs": ("Due runs that wait.", lambda: waiting.ready),
+            "scheduler_oldest_due_age_seconds": (
+                "Since when the first of them is due.",
+                lambda: max(0, self.clock.now_ms() - (waiting.oldest_due_ms or 2**62)) / 1_000,
+            ),
+            "scheduler_tokens": (
+                "Whole tokens in the bucket.",
+                lambda: dispatcher.tokens,
+            ),
+            "scheduler_inflight": ("Attempts under way.", lambda: dispatcher.inflight),
+            "scheduler_concurrency_limit": (
+                "Attempts that may be under way.",
+                lambda: self._config.concurrency,
+            ),
+            "scheduler_wheel_timers": ("Runs held in memory.", lambda: len(waiting)),
+            "scheduler_planner_lag_seconds": (
+                "How far the watermark is behind the lookahead.",
+                lambda: max(0, self.clock.now_ms() + LOOKAHEAD_MS - planner.watermark_ms) / 1_000,
+            ),
+            "scheduler_ready": ("Whether the engine can do its work.", lambda: not self.unready()),
+        }
+
+    def _signer(self, tenant: str) -> Signer:
+        return Signer([derive_secret(self._master, tenant, SECRET_VERSION)])
+
+    async def _refuse_earlier_clock(self) -> None:
+        start_ms = self._config.clock_start_ms
+        last_ms = await self._journal.last_instant_ms()
+        if start_ms is not None and start_ms < last_ms:
+            raise ConfigError(
+                f"--clock-start {format_instant(start_ms)} is before {format_instant(last_ms)}, the "
+                "last instant of this data directory: name another --data-dir or a later instant"
+            )
+
+    def _spawn(self, loop: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(loop)
+        task.add_done_callback(self._on_end)
+        self._tasks.append(task)
+        return task
+
+    def _on_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) and not self._failed().done():
+            self._failed().set_exception(_first(error))
+
+    def _failed(self) -> asyncio.Future[None]:
+        if self._failure is None:
+            self._failure = asyncio.get_running_loop().create_future()
+            self._failure.add_done_callback(lambda f: f.cancelled() or f.exception())
+        return self._failure
+
+    async def _release(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if hasattr(self, "transport"):
+            await self.transport.close()
+        for connection in reversed(getattr(self, "_connections", ())):
+            await connection.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def run(config: Config) -> int:
+    """Run an engine until SIGTERM or SIGINT; the process's exit code.
+
+    Raises the errors of `core.errors` for what a person can put right.
+    """
+    _log_to_stderr()
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_run(config))
+
+
+async def _run(config: Config) -> int:
+    from engine.web.application import create_app  # noqa: PLC0415
+    from engine.web.server import start_server  # noqa: PLC0415
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Engine(config) as engine:
+        server = await start_server(create_app(engine), config.listen)
+        try:
+            gc.collect()
+            gc.freeze()  # What is there now stays; collections need not walk over it.
+            gc.set_threshold(GC_THRESHOLD, 20, 20)
+            log.info("listening", on=server.listen)
+            await _first_of(stop.wait(), engine.failed())
+            await engine.stop()
+        finally:
+            await server.stop()
+    return 0
+
+
+async def _first_of(*waits: Coroutine[None, None, object]) -> None:
+    """Wait for whichever ends first; raise if it failed."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await task
+
+
+def _first(error: BaseException) -> BaseException:
+    """The cause inside a task group's wrapping."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _log_to_stderr() -> None:
+    """One event is one line on stderr: JSON, or for a person at a terminal something to read."""
+    render = (
+        structlog.dev.ConsoleRenderer()
+        if sys.stderr.isatty()
+        else structlog.processors.JSONRenderer(
+            serializer=lambda event, **_: orjson.dumps(event).decode()
+        )
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            render,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

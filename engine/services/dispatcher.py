@@ -1,0 +1,321 @@
+"""The dispatcher: claims what may be sent now, sends it, and journals how that ended.
+
+One loop claims. It claims only what it sends next: a token is there, a slot is free, at most
+`CLAIM_RUNS_MAX` in a commit, so that a crash costs few attempts and a commit little time. Tokens
+are charged when attempts start, not when they are claimed: the bucket then bounds the starts over
+every window, however long a commit takes.
+
+A delivery is a task. Its deadline is kept by one sweep over all of them, since a timer for each
+would cost more than the bookkeeping of the request. Outcomes are gathered and journaled together;
+a retry is due when its outcome is on disk.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from engine.clock import Clock
+from engine.core.bucket import TokenBucket
+from engine.core.errors import Unavailable
+from engine.core.identity import Signer, idempotency_key
+from engine.core.lifecycle import TERMINAL
+from engine.core.model import Outcome, State
+from engine.core.request import attempt_headers
+from engine.core.retry import GiveUp, RetryAt, decide
+from engine.services.figures import Figures
+from engine.services.transport import HttpRequest, Transport
+from engine.services.waiting import Waiting
+from engine.store import Claim, Ended, Journal
+
+CLAIM_RUNS_MAX = 256
+"""Runs in one claim: 3 ms of the disk's time, and the attempts that a crash repeats."""
+
+OUTCOMES_MAX = 1_024
+"""Outcomes not yet on disk; beyond it nothing is claimed, so a slow disk slows the sending."""
+
+SWEEP_SECONDS = 0.05
+"""The grain of deadlines: an attempt with a timeout of 2 s ends within 2.1 s."""
+
+RETRY_SECONDS = 0.5
+"""Before the journal is asked again after it could not be written."""
+
+IDLE_SECONDS = 0.25
+"""The longest sleep of the claiming loop; whatever wakes it comes sooner."""
+
+log = structlog.get_logger("offbeat.dispatcher")
+
+
+class Gate(Protocol):
+    """Whether claims may go on."""
+
+    def is_current(self, now_ms: int) -> bool: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Delivery:
+    """An attempt under way. `deadline_ms` is on the monotonic clock."""
+
+    claim: Claim
+    started_at_ms: int
+    deadline_ms: int
+    task: asyncio.Task[None] | None = None
+    expired: bool = False
+
+
+class Dispatcher:
+    """Claims, sends and records. `wake()` it when something is due."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        journal: Journal,
+        waiting: Waiting,
+        gate: Gate,
+        transport: Transport,
+        bucket: TokenBucket,
+        signer: Callable[[str], Signer],
+        figures: Figures,
+        *,
+        concurrency: int,
+    ) -> None:
+        """`signer`: the signer of a tenant; it is asked for each attempt and should be kept."""
+        self._clock = clock
+        self._journal = journal
+        self._waiting = waiting
+        self._gate = gate
+        self._transport = transport
+        self._bucket = bucket
+        self._signer = signer
+        self._figures = figures
+        self._concurrency = concurrency
+        self._deliveries: set[_Delivery] = set()
+        self._outcomes: deque[Ended] = deque()
+        self._wake = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._stopping = False
+        self.on_room: Callable[[], None] = lambda: None
+
+    @property
+    def inflight(self) -> int:
+        """Attempts under way."""
+        return len(self._deliveries)
+
+    @property
+    def tokens(self) -> int:
+        """Whole tokens in the bucket."""
+        return self._bucket.peek(self._clock.monotonic_ms())
+
+    def wake(self) -> None:
+        """Something is due, or may be claimed again."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Claim, sweep and record until `stop()`, then until everything is recorded."""
+        async with asyncio.TaskGroup() as group:
+            recording = group.create_task(self._record())
+            sweeping = group.create_task(self._sweep())
+            try:
+                await self._claim_until_stopped()
+                while self._deliveries or self._outcomes:
+                    self._wake.clear()
+                    await self._wake.wait()
+            finally:
+                recording.cancel()
+                sweeping.cancel()
+
+    def stop(self) -> None:
+        """Claim nothing more; `run` returns when what is under way has ended."""
+        self._stopping = True
+        self._wake.set()
+
+    def abandon(self) -> None:
+        """Break off what is under way; the next life finds it attempting and makes it again."""
+        for delivery in self._deliveries:
+            if delivery.task:
+                delivery.task.cancel()
+
+    async def run_once(self) -> int:
+        """Claim once; how many runs were taken from the queue."""
+        count = self._allowance()
+        if not count:
+            return 0
+        runs = self._waiting.take(count)
+        try:
+            claimed = await self._journal.claim(runs, self._clock.now_ms())
+        except Unavailable:
+            self._waiting.put_back(runs)
+            await asyncio.sleep(RETRY_SECONDS)
+            return 0
+        self._bucket.reserve(self._clock.monotonic_ms(), len(claimed.claims))
+        for claim in claimed.claims:
+            self._start(claim)
+        for state, reason in claimed.ended:
+            self._figures.runs[_disposition(state, reason)] += 1
+        self.on_room()
+        return len(runs)
+
+    async def _claim_until_stopped(self) -> None:
+        while not self._stopping:
+            if await self.run_once():
+                continue
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(self._rest_seconds()):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    def _allowance(self) -> int:
+        """How many runs may be claimed now."""
+        if not self._waiting.ready or not self._gate.is_current(self._clock.now_ms()):
+            return 0
+        if len(self._outcomes) >= OUTCOMES_MAX:
+            return 0
+        slots = self._concurrency - len(self._deliveries)
+        tokens = self._bucket.peek(self._clock.monotonic_ms())
+        return max(0, min(self._waiting.ready, slots, tokens, CLAIM_RUNS_MAX))
+
+    def _rest_seconds(self) -> float:
+        """How long nothing can be claimed: until the next token, if tokens are what is missing."""
+        if self._waiting.ready and len(self._deliveries) < self._concurrency:
+            wait_ms = self._bucket.wait_ms(self._clock.monotonic_ms(), 1)
+            if wait_ms:
+                return min(wait_ms / 1_000, IDLE_SECONDS)
+        return IDLE_SECONDS
+
+    def _start(self, claim: Claim) -> None:
+        now_ms = self._clock.now_ms()
+        if claim.attempt == 1:
+            self._figures.first_attempt(
+                claim.trigger,
+                scheduled_for_ms=claim.scheduled_for_ms,
+                fire_after_ms=claim.fire_after_ms,
+                started_at_ms=now_ms,
+            )
+        timeout_ms = claim.target.timeout_seconds * 1_000
+        delivery = _Delivery(claim, now_ms, self._clock.monotonic_ms() + timeout_ms)
+        self._deliveries.add(delivery)
+        delivery.task = asyncio.get_running_loop().create_task(self._deliver(delivery))
+
+    async def _deliver(self, delivery: _Delivery) -> None:
+        claim = delivery.claim
+        key = idempotency_key(claim.schedule_id, claim.scheduled_for_ms)
+        try:
+            outcome = await self._transport.send(self._request(delivery, key))
+        except asyncio.CancelledError:
+            if not delivery.expired:
+                self._deliveries.discard(delivery)
+                self._wake.set()
+                raise
+            outcome = Outcome(
+                name="timeout", error=f"no answer within {claim.target.timeout_seconds} s"
+            )
+        except Exception:
+            # A bug of ours in one delivery: it must not leave the run attempting for ever.
+            log.exception("delivery_failed", schedule=claim.schedule_id)
+            outcome = Outcome(name="protocol_error", error="internal error; see the engine's log")
+        self._deliveries.discard(delivery)
+        self._outcomes.append(self._judge(delivery, key, outcome))
+        self._ended.set()
+        self._wake.set()
+
+    def _request(self, delivery: _Delivery, key: str) -> HttpRequest:
+        claim = delivery.claim
+        target = claim.target
+        headers = attempt_headers(
+            self._signer(claim.tenant),
+            target.headers,
+            key=key,
+            schedule_id=claim.schedule_id,
+            schedule_name=claim.schedule_name,
+            scheduled_for_ms=claim.scheduled_for_ms,
+            fire_after_ms=claim.fire_after_ms,
+            attempt=claim.attempt,
+            trigger=claim.trigger,
+            now_ms=delivery.started_at_ms,
+            body=target.body,
+        )
+        return HttpRequest(url=target.url, method=target.method, headers=headers, body=target.body)
+
+    def _judge(self, delivery: _Delivery, key: str, outcome: Outcome) -> Ended:
+        """What the outcome makes of the run."""
+        claim = delivery.claim
+        now_ms = self._clock.now_ms()
+        deadline = claim.deadline_seconds
+        decision = decide(
+            claim.retry,
+            key,
+            attempt=claim.attempt,
+            outcome=outcome,
+            now_ms=now_ms,
+            first_attempt_at_ms=claim.first_attempt_at_ms or delivery.started_at_ms,
+            attempts_granted_from=claim.granted_from,
+            expires_at_ms=None
+            if deadline is None
+            else claim.scheduled_for_ms + deadline * 1_000 + 1,
+        )
+        match decision:
+            case RetryAt(at_ms=at_ms):
+                state, reason, next_ms = State.RETRY_WAIT, None, at_ms
+            case GiveUp(reason=why):
+                state, reason, next_ms = State.FAILED, why, None
+            case None:
+                state, reason, next_ms = State.SUCCEEDED, None, None
+        return Ended(
+            claim=claim,
+            started_at_ms=delivery.started_at_ms,
+            ended_at_ms=now_ms,
+            outcome=outcome,
+            state=state,
+            reason=reason,
+            next_attempt_at_ms=next_ms,
+        )
+
+    async def _record(self) -> None:
+        while True:
+            await self._ended.wait()
+            self._ended.clear()
+            batch = list(self._outcomes)
+            if not batch:
+                continue
+            try:
+                await self._journal.end(batch)
+            except Unavailable:
+                await asyncio.sleep(RETRY_SECONDS)
+                self._ended.set()
+                continue
+            for _ in batch:
+                self._outcomes.popleft()
+            self._settle(batch)
+
+    def _settle(self, batch: list[Ended]) -> None:
+        """Count what is on disk now, and hold the retries."""
+        for ended in batch:
+            self._figures.attempts[ended.outcome.name] += 1
+            if ended.state in TERMINAL:
+                self._figures.runs[_disposition(ended.state, ended.reason)] += 1
+        self._waiting.offer(
+            (e.next_attempt_at_ms, e.claim.scheduled_for_ms, e.claim.schedule_row)
+            for e in batch
+            if e.next_attempt_at_ms is not None
+        )
+        self.on_room()
+        self._wake.set()
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now_ms = self._clock.monotonic_ms()
+            for delivery in self._deliveries:
+                if delivery.deadline_ms <= now_ms and delivery.task and not delivery.expired:
+                    delivery.expired = True
+                    delivery.task.cancel()
+
+
+def _disposition(state: State, reason: str | None) -> str:
+    """The label of `scheduler_runs_total`: the state, and for a skip or an expiry why."""
+    return f"{state}_{reason}" if reason and state == State.SKIPPED else str(state)

@@ -1,0 +1,77 @@
+"""The loader: from the journal into memory, within bounds.
+
+It follows the planner's watermark, and no further than the lookahead: rows beyond are not read
+before they are planned, retries of the next hour stay on disk. When memory is full it stops and
+goes on as the queue drains. Start-up is the same loop from the beginning of time.
+"""
+
+import asyncio
+from typing import Protocol
+
+from engine.clock import Clock
+from engine.core.errors import Unavailable
+from engine.services.waiting import Waiting
+from engine.store import Journal
+
+LOOKAHEAD_MS = 5_000
+"""How far ahead runs are planned and held (SPEC §8): many commits long, and short in memory."""
+
+PAGE_RUNS_MAX = 10_000
+"""Runs read at once: some 10 ms of the reader's thread, 2 ms of the loop."""
+
+IDLE_SECONDS = 0.5
+"""How often to look without being told: retries come into sight as time goes on."""
+
+
+class Watermark(Protocol):
+    """How far the journal is planned, by `fire_after`."""
+
+    @property
+    def watermark_ms(self) -> int: ...
+
+
+class Loader:
+    """Keeps `Waiting` filled from the journal."""
+
+    def __init__(
+        self, clock: Clock, journal: Journal, waiting: Waiting, planner: Watermark
+    ) -> None:
+        self._clock = clock
+        self._journal = journal
+        self._waiting = waiting
+        self._planner = planner
+        self._wake = asyncio.Event()
+        self.loaded = asyncio.Event()
+
+    def wake(self) -> None:
+        """There is something to read, or room."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            while await self.run_once():
+                pass
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(IDLE_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def run_once(self) -> bool:
+        """Read one page; whether there is more to read and room for it."""
+        limit = min(PAGE_RUNS_MAX, self._waiting.room)
+        until_ms = min(self._clock.now_ms() + LOOKAHEAD_MS, self._planner.watermark_ms)
+        if limit == 0 or self._waiting.reach[0] >= until_ms:
+            return False
+        after = self._waiting.extend(until_ms)
+        try:
+            runs = await self._journal.due(after, until_ms, limit)
+        except Unavailable:
+            self._waiting.shrink(after[0])
+            return False
+        self._waiting.hold(runs)
+        if len(runs) == limit:
+            self._waiting.reach = min(self._waiting.reach, runs[-1])
+        self.loaded.set()
+        return len(runs) == limit

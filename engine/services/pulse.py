@@ -1,0 +1,24 @@
+"""The pulse: how late the event loop wakes up, which is how late everything else is."""
+
+import asyncio
+
+from engine.clock import Clock
+from engine.services.figures import Figures
+
+BEAT_MS = 100
+"""Ten looks a second: enough to see a stall of a request's length, too few to be one."""
+
+
+class Pulse:
+    """Measures the loop's lag, for the metrics."""
+
+    def __init__(self, clock: Clock, figures: Figures) -> None:
+        self._clock = clock
+        self._figures = figures
+
+    async def run(self) -> None:
+        while True:
+            began_ms = self._clock.monotonic_ms()
+            await asyncio.sleep(BEAT_MS / 1_000)
+            late_ms = self._clock.monotonic_ms() - began_ms - BEAT_MS
+            self._figures.loop_lag_seconds.add(max(0, late_ms) / 1_000)

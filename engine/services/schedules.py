@@ -1,0 +1,96 @@
+"""Schedules as a tenant works with them: each write goes to disk, then the loops learn of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from engine.clock import Clock
+from engine.core.errors import OffbeatError
+from engine.core.identity import schedule_id
+from engine.core.model import Draft, Pause, Run, Schedule
+from engine.store import DueRun, KnownTimetable, ScheduleStore, Stored
+
+
+class Agenda(Protocol):
+    """Where new timetables are made known."""
+
+    def know(self, timetables: Iterable[KnownTimetable]) -> None: ...
+
+
+class Held(Protocol):
+    """Where runs that are due anew are offered."""
+
+    def offer(self, runs: Iterable[DueRun]) -> None: ...
+
+
+class Schedules:
+    """One tenant's schedules. Errors are those of `core.errors`; what returns is durable."""
+
+    def __init__(
+        self, clock: Clock, store: ScheduleStore, agenda: Agenda, held: Held, *, tenant: str
+    ) -> None:
+        self._clock = clock
+        self._store = store
+        self._agenda = agenda
+        self._held = held
+        self._tenant = tenant
+
+    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]:
+        """Create or replace; the schedule, and whether it was created."""
+        return self._learn(await self._store.put(draft, self._clock.now_ms(), if_match=if_match))
+
+    async def put_many(self, drafts: Sequence[Draft]) -> list[tuple[Schedule, bool] | OffbeatError]:
+        """Create or replace each in one commit; in the place of one that is refused, why."""
+        results = await self._store.put_many(drafts, self._clock.now_ms())
+        return [r if isinstance(r, OffbeatError) else self._learn(r) for r in results]
+
+    async def update(
+        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
+    ) -> Schedule:
+        """Read, change and store in one transaction."""
+        stored = await self._store.update(
+            self._identify(name), change, self._clock.now_ms(), if_match=if_match
+        )
+        return self._learn(stored)[0]
+
+    async def get(self, name: str) -> Schedule:
+        """The schedule. Raises `NotFound`."""
+        return await self._store.get(self._identify(name))
+
+    async def page(
+        self, *, limit: int, after_name: str | None
+    ) -> tuple[list[Schedule], str | None]:
+        """Up to `limit` schedules by name, and the name after which to go on."""
+        found = await self._store.page(self._tenant, limit=limit + 1, after_name=after_name or "")
+        if len(found) <= limit:
+            return found, None
+        return found[:limit], found[limit - 1].definition.name
+
+    async def delete(self, name: str, *, if_match: int | None = None) -> None:
+        """Delete, and cancel what waits."""
+        await self._store.delete(self._identify(name), self._clock.now_ms(), if_match=if_match)
+
+    async def pause(self, name: str, pause: Pause) -> Schedule:
+        """Pause, or renew a pause's reason and end."""
+        now_ms = self._clock.now_ms()
+        return self._learn(await self._store.pause(self._identify(name), pause, now_ms))[0]
+
+    async def resume(self, name: str) -> Schedule:
+        """End a pause; nothing that fell into it is run."""
+        now_ms = self._clock.now_ms()
+        return self._learn(await self._store.resume(self._identify(name), now_ms))[0]
+
+    async def trigger(self, name: str) -> Run:
+        """Run once, now."""
+        run, due = await self._store.trigger(self._identify(name), self._clock.now_ms())
+        self._held.offer((due,))
+        return run
+
+    def _identify(self, name: str) -> str:
+        """A name's id. Only this tenant's ids can be made this way: another's are not to be had."""
+        return schedule_id(self._tenant, name)
+
+    def _learn(self, stored: Stored) -> tuple[Schedule, bool]:
+        if stored.timetable is not None:
+            self._agenda.know((stored.timetable,))
+        self._held.offer(stored.due)
+        return stored.schedule, stored.created

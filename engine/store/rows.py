@@ -1,0 +1,227 @@
+"""Rows ↔ values: how the model's schedules, targets, runs and attempts lie in their columns."""
+
+import hashlib
+import sqlite3
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from engine.core.model import (
+    AtTrigger,
+    Attempt,
+    CronTrigger,
+    Definition,
+    IntervalTrigger,
+    Outcome,
+    Pause,
+    RetryPolicy,
+    Run,
+    RunTrigger,
+    Schedule,
+    State,
+    Target,
+    Trigger,
+)
+
+_DEFAULT_RETRY = RetryPolicy()
+
+
+def named_rows(db: sqlite3.Connection, statement: str, values: Any) -> list[sqlite3.Row]:
+    """The rows of a query, their columns by name: for the edges, where clarity is worth 2 µs a row."""
+    cursor = db.cursor()
+    cursor.row_factory = sqlite3.Row
+    return cursor.execute(statement, values).fetchall()
+
+
+def timetable_spec(trigger: Trigger) -> str | None:
+    """The text by which equal triggers share a timetable; None for `at`, which has none."""
+    match trigger:
+        case CronTrigger():
+            zone = (trigger.timezone, trigger.dst_gap, trigger.dst_fold)
+            return orjson.dumps(["cron", trigger.resolved, *zone]).decode()
+        case IntervalTrigger():
+            return orjson.dumps(["interval", trigger.every_seconds, trigger.phase_seconds]).decode()
+        case AtTrigger():
+            return None
+
+
+def trigger_of(spec: str | None, at_ms: int | None, written: str | None = None) -> Trigger:
+    """The trigger of a timetable's text, or of a one-shot's instant."""
+    if spec is None:
+        assert at_ms is not None, "a schedule has a timetable or an instant"
+        return AtTrigger(at_ms=at_ms)
+    match orjson.loads(spec):
+        case ["cron", resolved, timezone, gap, fold]:
+            return CronTrigger(
+                cron=written or resolved,
+                resolved=resolved,
+                timezone=timezone,
+                dst_gap=gap,
+                dst_fold=fold,
+            )
+        case ["interval", every, phase]:
+            return IntervalTrigger(every_seconds=every, phase_seconds=phase)
+        case other:
+            raise ValueError(f"a timetable of an unknown kind: {other!r}")
+
+
+def target_columns(target: Target) -> dict[str, Any]:
+    """The target's row, its digest first: equal content is equal identity."""
+    columns = {
+        "url": target.url,
+        "method": target.method,
+        "headers": orjson.dumps(target.headers).decode(),
+        "body": target.body,
+        "body_kind": target.body_kind,
+        "timeout_seconds": target.timeout_seconds,
+    }
+    content = "\x00".join(str(v) for k, v in columns.items() if k != "body").encode()
+    return {"digest": hashlib.sha256(content + b"\x00" + target.body).digest(), **columns}
+
+
+def target_of(row: sqlite3.Row) -> Target:
+    """The target in the columns of a row that joins it."""
+    return Target(
+        url=row["url"],
+        method=row["method"],
+        headers=tuple((name, value) for name, value in orjson.loads(row["headers"])),
+        body=row["body"],
+        body_kind=row["body_kind"],
+        timeout_seconds=row["timeout_seconds"],
+    )
+
+
+def retry_text(retry: RetryPolicy) -> str | None:
+    """The policy as JSON; None for the default, which most schedules have."""
+    return None if retry == _DEFAULT_RETRY else orjson.dumps(asdict(retry)).decode()
+
+
+def retry_of(text: str | None) -> RetryPolicy:
+    """The policy that `retry_text` wrote."""
+    return _DEFAULT_RETRY if text is None else RetryPolicy(**orjson.loads(text))
+
+
+def schedule_columns(
+    schedule: Schedule, *, timetable_id: int | None, target_id: int, counted_after_ms: int
+) -> dict[str, Any]:
+    """A schedule's row, for the statement `put_schedule`."""
+    definition, pause = schedule.definition, schedule.pause
+    trigger = definition.trigger
+    return {
+        "public_id": definition.schedule_id,
+        "tenant": definition.tenant,
+        "name": definition.name,
+        "labels": orjson.dumps(dict(definition.labels)).decode() if definition.labels else None,
+        "timetable_id": timetable_id,
+        "at": trigger.at_ms if isinstance(trigger, AtTrigger) else None,
+        "written": _written(trigger),
+        "start_at": definition.start_at_ms,
+        "end_at": definition.end_at_ms,
+        "max_runs": definition.max_runs,
+        "counted_after": counted_after_ms,
+        "owed_after": schedule.owed_after_ms,
+        "last_owed": schedule.last_owed_ms,
+        "jitter_seconds": definition.jitter_seconds,
+        "jitter_source": definition.jitter_source,
+        "offset_ms": definition.offset_ms,
+        "deadline_seconds": definition.deadline_seconds,
+        "overlap": definition.overlap,
+        "catch_up": definition.catch_up,
+        "catch_up_window_seconds": definition.catch_up_window_seconds,
+        "target_id": target_id,
+        "retry": retry_text(definition.retry),
+        "delete_after_completion": int(definition.delete_after_completion),
+        "pause_after_failures": definition.pause_after_failures,
+        "paused_at": pause.since_ms if pause else None,
+        "pause_reason": pause.reason if pause else None,
+        "paused_until": pause.until_ms if pause else None,
+        "revision": schedule.revision,
+        "created_at": schedule.created_at_ms,
+        "updated_at": schedule.updated_at_ms,
+    }
+
+
+def _written(trigger: Trigger) -> str | None:
+    """The cron text as written, where it says more than the timetable does (`H`, `@daily`)."""
+    if isinstance(trigger, CronTrigger) and trigger.cron != trigger.resolved:
+        return trigger.cron
+    return None
+
+
+def schedule_of(row: sqlite3.Row) -> Schedule:
+    """The schedule in a row of `get_schedule` or `list_schedules`."""
+    return Schedule(
+        definition=_definition_of(row),
+        pause=_pause_of(row),
+        owed_after_ms=row["owed_after"],
+        last_owed_ms=row["last_owed"],
+        revision=row["revision"],
+        created_at_ms=row["created_at"],
+        updated_at_ms=row["updated_at"],
+    )
+
+
+def _definition_of(row: sqlite3.Row) -> Definition:
+    return Definition(
+        tenant=row["tenant"],
+        name=row["name"],
+        schedule_id=row["public_id"],
+        trigger=trigger_of(row["spec"], row["at"], row["written"]),
+        target=target_of(row),
+        labels=orjson.loads(row["labels"]) if row["labels"] else {},
+        start_at_ms=row["start_at"],
+        end_at_ms=row["end_at"],
+        max_runs=row["max_runs"],
+        jitter_seconds=row["jitter_seconds"],
+        jitter_source=row["jitter_source"],
+        offset_ms=row["offset_ms"],
+        deadline_seconds=row["deadline_seconds"],
+        overlap=row["overlap"],
+        catch_up=row["catch_up"],
+        catch_up_window_seconds=row["catch_up_window_seconds"],
+        retry=retry_of(row["retry"]),
+        delete_after_completion=bool(row["delete_after_completion"]),
+        pause_after_failures=row["pause_after_failures"],
+    )
+
+
+def _pause_of(row: sqlite3.Row) -> Pause | None:
+    if row["paused_at"] is None:
+        return None
+    return Pause(
+        since_ms=row["paused_at"], reason=row["pause_reason"], until_ms=row["paused_until"]
+    )
+
+
+def run_of(row: sqlite3.Row) -> Run:
+    """The run in a row that joins its schedule's `public_id` and `name`."""
+    return Run(
+        schedule_id=row["public_id"],
+        schedule_name=row["name"],
+        scheduled_for_ms=row["scheduled_for"],
+        fire_after_ms=row["fire_after"],
+        next_attempt_at_ms=row["next_attempt_at"],
+        state=State(row["state"]),
+        reason=row["reason"],
+        trigger=RunTrigger(row["trigger"]),
+        attempt_count=row["attempt"],
+        first_attempt_at_ms=row["first_attempt_at"],
+        ended_at_ms=row["ended_at"],
+    )
+
+
+def attempt_of(row: sqlite3.Row) -> Attempt:
+    """The finished attempt in a row of `list_attempts`."""
+    return Attempt(
+        number=row["number"],
+        started_at_ms=row["started_at"],
+        ended_at_ms=row["ended_at"],
+        outcome=Outcome(
+            name=row["outcome"],
+            status=row["status"],
+            error=row["error"],
+            response=row["response"] or b"",
+            response_cut=bool(row["response_cut"]),
+        ),
+    )

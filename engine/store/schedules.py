@@ -1,0 +1,332 @@
+"""Schedules in SQLite: storing an edit and settling its runs, in one transaction.
+
+Each function here is a change or a query (see `writer.py`): it runs on the database's thread with
+the connection, and nothing else.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
+from engine.core.missed import MISSED_AFTER_MS
+from engine.core.model import (
+    AtTrigger,
+    Definition,
+    Draft,
+    Occurrence,
+    Pause,
+    Run,
+    Schedule,
+    Trigger,
+)
+from engine.core.owed import Owing, last_owed_ms, owing
+from engine.core.settle import settle
+from engine.store import DueRun, KnownTimetable, Stored
+from engine.store.rows import (
+    named_rows,
+    run_of,
+    schedule_columns,
+    schedule_of,
+    target_columns,
+    timetable_spec,
+)
+from engine.store.statements import statements
+
+SQL = statements()
+
+MANUAL_MILLISECONDS_MAX = 10_000
+"""How far ahead a manual run looks for a free millisecond: ten seconds of triggers at 1,000/s."""
+
+
+def put_drafts(
+    db: sqlite3.Connection, drafts: Iterable[Draft], now_ms: int
+) -> list[Stored | OffbeatError]:
+    """Store each draft, or say why not; a draft that is refused leaves no trace."""
+    results: list[Stored | OffbeatError] = []
+    for draft in drafts:
+        try:
+            results.append(put_draft(db, draft, now_ms))
+        except OffbeatError as error:
+            results.append(error)
+    return results
+
+
+def put_draft(
+    db: sqlite3.Connection, draft: Draft, now_ms: int, if_match: int | None = None
+) -> Stored:
+    """Insert or replace one schedule. Raises `Invalid` or `PreconditionFailed`, before any write."""
+    row = _row(db, draft.definition.schedule_id)
+    live = row is not None and row["deleted_at"] is None
+    previous = schedule_of(row) if row is not None and live else None
+    if if_match is not None and (previous is None or previous.revision != if_match):
+        raise PreconditionFailed(
+            f"revision {if_match} is not the current one"
+            + (f", which is {previous.revision}: read it again" if previous else ": there is none")
+        )
+    counted_after_ms = row["counted_after"] if row is not None and previous else now_ms
+    return _store(db, draft, previous, row, counted_after_ms, now_ms)
+
+
+def update(
+    db: sqlite3.Connection,
+    public_id: str,
+    change: Callable[[Schedule], Draft],
+    now_ms: int,
+    if_match: int | None = None,
+) -> Stored:
+    """Read, change and store one schedule in one transaction. Raises `NotFound` too."""
+    return put_draft(db, change(get(db, public_id)), now_ms, if_match)
+
+
+def get(db: sqlite3.Connection, public_id: str) -> Schedule:
+    """The schedule; raises `NotFound` when there is none or it was deleted."""
+    row = _row(db, public_id)
+    if row is None or row["deleted_at"] is not None:
+        raise NotFound("there is no such schedule")
+    return schedule_of(row)
+
+
+def page(db: sqlite3.Connection, tenant: str, limit: int, after_name: str) -> list[Schedule]:
+    """Schedules of a tenant by name, those after `after_name`."""
+    rows = named_rows(
+        db, SQL["list_schedules"], {"tenant": tenant, "limit": limit, "after": after_name}
+    )
+    return [schedule_of(row) for row in rows]
+
+
+def delete(
+    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None
+) -> None:
+    """Delete a schedule and cancel its waiting runs. Raises `NotFound`, `PreconditionFailed`."""
+    schedule = get(db, public_id)
+    if if_match is not None and schedule.revision != if_match:
+        raise PreconditionFailed(f"the current revision is {schedule.revision}: read it again")
+    row = _row(db, public_id)
+    assert row is not None, "get() found it"
+    db.execute(SQL["delete_schedule"], {"id": row["id"], "now": now_ms})
+    db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row["id"], "now": now_ms})
+
+
+def pause(db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int) -> Stored:
+    """Pause a schedule, or renew the reason and the end of its pause."""
+
+    def paused(schedule: Schedule) -> Draft:
+        return Draft(definition=schedule.definition, paused=True, pause=pause)
+
+    return update(db, public_id, paused, now_ms)
+
+
+def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: int) -> None:
+    """Pause a schedule on the engine's own account, unless it is gone or paused already."""
+    row = _row(db, public_id)
+    if row is not None and row["deleted_at"] is None and row["paused_at"] is None:
+        pause(db, public_id, Pause(reason=reason), now_ms)
+
+
+def resume(db: sqlite3.Connection, public_id: str, now_ms: int) -> Stored:
+    """End a pause; nothing that fell into it is run."""
+
+    def resumed(schedule: Schedule) -> Draft:
+        return Draft(definition=schedule.definition, paused=False)
+
+    return update(db, public_id, resumed, now_ms)
+
+
+def resume_ended_pauses(db: sqlite3.Connection, now_ms: int, limit: int) -> list[Stored]:
+    """Resume schedules whose `paused_until` has come, at most `limit` of them."""
+    rows = db.execute(SQL["list_pauses_that_end"], {"now": now_ms, "limit": limit}).fetchall()
+    return [resume(db, public_id, now_ms) for (public_id,) in rows]
+
+
+def trigger(db: sqlite3.Connection, public_id: str, now_ms: int) -> tuple[Run, DueRun]:
+    """Plan a manual run at the next free millisecond that is not 000. Raises `NotFound`."""
+    get(db, public_id)
+    row = _row(db, public_id)
+    assert row is not None, "get() found it"
+    for instant in range(now_ms, now_ms + MANUAL_MILLISECONDS_MAX):
+        if instant % 1_000 == 0:
+            continue
+        key = {"scheduled_for": instant, "schedule_id": row["id"]}
+        if db.execute(SQL["plan_manual_run"], key).rowcount == 1:
+            planned = named_rows(
+                db,
+                SQL["get_run"],
+                {"tenant": row["tenant"], "public_id": public_id, "scheduled_for": instant},
+            )
+            return run_of(planned[0]), (instant, instant, row["id"])
+    raise Conflict("too many manual runs wait already: let them be delivered first")
+
+
+def _row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:
+    rows = named_rows(db, SQL["get_schedule"], (public_id,))
+    return rows[0] if rows else None
+
+
+def _store(
+    db: sqlite3.Connection,
+    draft: Draft,
+    previous: Schedule | None,
+    row: sqlite3.Row | None,
+    counted_after_ms: int,
+    now_ms: int,
+) -> Stored:
+    definition = draft.definition
+    retriggered = previous is None or previous.definition.trigger != definition.trigger
+    if retriggered:
+        _refuse_past_instant(definition.trigger, now_ms)
+        counted_after_ms = now_ms
+    pause = _pause(draft, previous, now_ms)
+    resumed = previous is not None and previous.pause is not None and pause is None
+    schedule = Schedule(
+        definition=definition,
+        pause=pause,
+        owed_after_ms=_owed_after_ms(definition.trigger, previous, retriggered, resumed, now_ms),
+        last_owed_ms=_last_owed_ms(definition, previous, retriggered, counted_after_ms),
+        revision=row["revision"] + 1 if row is not None else 1,
+        created_at_ms=previous.created_at_ms if previous else now_ms,
+        updated_at_ms=now_ms,
+    )
+    if previous is not None and _same(previous, schedule):
+        return Stored(schedule=previous, created=False)
+    timetable_id, target_id = _intern(db, schedule)
+    columns = schedule_columns(
+        schedule,
+        timetable_id=timetable_id,
+        target_id=target_id,
+        counted_after_ms=counted_after_ms,
+    )
+    (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
+    released = _close_pause(db, row_id, previous, now_ms) if previous and resumed else []
+    settled = _settle_runs(db, row_id, previous, schedule, target_id, now_ms)
+    return Stored(
+        schedule=schedule,
+        created=previous is None,
+        timetable=_known(timetable_id, definition),
+        due=(*released, *settled),
+    )
+
+
+def _known(timetable_id: int | None, definition: Definition) -> KnownTimetable | None:
+    if timetable_id is None:
+        return None
+    return KnownTimetable(
+        timetable_id=timetable_id, trigger=definition.trigger, reach_ms=definition.offset_ms
+    )
+
+
+def _refuse_past_instant(trigger: Trigger, now_ms: int) -> None:
+    if isinstance(trigger, AtTrigger) and trigger.at_ms < now_ms - MISSED_AFTER_MS:
+        raise Invalid(Fault("/at", "is more than ten seconds past: write an instant to come"))
+
+
+def _pause(draft: Draft, previous: Schedule | None, now_ms: int) -> Pause | None:
+    before = previous.pause if previous else None
+    if draft.paused is None:
+        return before
+    if not draft.paused:
+        return None
+    return replace(draft.pause, since_ms=before.since_ms if before else now_ms)
+
+
+def _owed_after_ms(
+    trigger: Trigger, previous: Schedule | None, retriggered: bool, resumed: bool, now_ms: int
+) -> int:
+    if isinstance(trigger, AtTrigger) and retriggered:
+        return min(now_ms, trigger.at_ms - 1)  # One just past is accepted, and so it is owed.
+    if previous is None or retriggered or resumed:
+        return now_ms
+    return previous.owed_after_ms
+
+
+def _last_owed_ms(
+    definition: Definition, previous: Schedule | None, retriggered: bool, counted_after_ms: int
+) -> int | None:
+    if previous is not None and not retriggered:
+        old = previous.definition
+        before = (old.start_at_ms, old.end_at_ms, old.max_runs)
+        if before == (definition.start_at_ms, definition.end_at_ms, definition.max_runs):
+            return previous.last_owed_ms  # Spares counting to the last of a million runs again.
+    return last_owed_ms(definition, counted_after_ms)
+
+
+def _same(previous: Schedule, schedule: Schedule) -> bool:
+    """A write that changes nothing makes no revision: re-importing a file is free of effects."""
+    return previous.definition == schedule.definition and previous.pause == schedule.pause
+
+
+def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int]:
+    spec = timetable_spec(schedule.definition.trigger)
+    timetable_id = None
+    if spec is not None:
+        found = db.execute(SQL["get_timetable_id"], (spec,)).fetchone()
+        (timetable_id,) = found or db.execute(SQL["insert_timetable"], (spec,)).fetchone()
+    target = target_columns(schedule.definition.target)
+    found = db.execute(SQL["get_target_id"], (target["digest"],)).fetchone()
+    (target_id,) = found or db.execute(SQL["insert_target"], target).fetchone()
+    return timetable_id, target_id
+
+
+def _close_pause(
+    db: sqlite3.Connection, row_id: int, previous: Schedule, now_ms: int
+) -> list[DueRun]:
+    """What was owed inside the pause becomes skipped rows (planned before) and one counted range.
+
+    Gives the retries that were held and are due now.
+    """
+    assert previous.pause is not None, "a pause that ends has begun"
+    paused_at_ms = previous.pause.since_ms
+    span = {"schedule_id": row_id, "paused_at": paused_at_ms, "now": now_ms}
+    db.execute(SQL["skip_paused_runs"], span)
+    released: list[DueRun] = db.execute(SQL["release_held_runs"], span).fetchall()
+    bounds = {"schedule_id": row_id, "after": paused_at_ms, "until": now_ms}
+    (rows,) = db.execute(SQL["count_runs_between"], bounds).fetchone()
+    count = owing(previous).count(paused_at_ms, now_ms) - rows
+    if count > 0:
+        db.execute(SQL["count_range"], {**bounds, "reason": "paused", "count": count})
+    return released
+
+
+def _settle_runs(
+    db: sqlite3.Connection,
+    row_id: int,
+    previous: Schedule | None,
+    schedule: Schedule,
+    target_id: int,
+    now_ms: int,
+) -> list[DueRun]:
+    """Bring the runs in sight in line with the edit; those that have a new due time."""
+    planned = _planned(db, row_id) if previous else []
+    (_, _, horizon_ms, _) = db.execute(SQL["get_progress"]).fetchone()
+    settlement = settle(
+        _active(previous), _active(schedule), planned, now_ms=now_ms, horizon_ms=horizon_ms
+    )
+    for moved in settlement.move:
+        db.execute(SQL["move_planned_run"], {"schedule_id": row_id, **_times(moved)})
+    for instant in settlement.cancel:
+        key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
+        db.execute(SQL["cancel_planned_run"], key)
+    for new in settlement.insert:
+        run = {"schedule_id": row_id, "target_id": target_id, "trigger": "schedule", **_times(new)}
+        db.execute(SQL["plan_run"], {**run, "next_attempt_at": new.fire_after_ms})
+    if previous:
+        ids = {"schedule_id": row_id, "target_id": target_id}
+        db.execute(SQL["retarget_planned_runs"], ids)
+    changed = (*settlement.insert, *settlement.move)
+    return [(o.fire_after_ms, o.scheduled_for_ms, row_id) for o in changed]
+
+
+def _planned(db: sqlite3.Connection, row_id: int) -> list[Occurrence]:
+    rows = db.execute(SQL["list_planned_of_schedule"], {"schedule_id": row_id}).fetchall()
+    return [Occurrence(scheduled_for_ms=at, fire_after_ms=fire) for at, fire in rows]
+
+
+def _active(schedule: Schedule | None) -> Owing | None:
+    return None if schedule is None or schedule.pause is not None else owing(schedule)
+
+
+def _times(occurrence: Occurrence) -> dict[str, int]:
+    return {
+        "scheduled_for": occurrence.scheduled_for_ms,
+        "fire_after": occurrence.fire_after_ms,
+    }

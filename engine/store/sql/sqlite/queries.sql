@@ -1,0 +1,472 @@
+-- Every statement of the engine, by the noun that it is about.
+-- Slices and pages are bounded by keys and never by OFFSET over rows that are written.
+
+-- name: begin_life
+-- The first life starts at its own clock; later ones keep what the former life reached.
+INSERT INTO progress (id, alive, watermark, horizon, lives) VALUES (1, :now, :now, :now, 1)
+ON CONFLICT (id) DO UPDATE SET lives = lives + 1
+RETURNING alive, watermark, horizon, lives;
+
+-- name: get_progress
+SELECT alive, watermark, horizon, lives FROM progress WHERE id = 1;
+
+-- name: set_progress
+UPDATE progress SET alive = :alive, watermark = :watermark, horizon = :horizon WHERE id = 1;
+
+-- name: last_instant
+-- The newest instant of the journal, for a clock that claims to be before it.
+SELECT max(coalesce((SELECT alive FROM progress), 0),
+           coalesce((SELECT max(scheduled_for) FROM job_run), 0));
+
+-- name: get_timetable_id
+SELECT id FROM timetable WHERE spec = ?;
+
+-- name: get_timetable_spec
+SELECT spec FROM timetable WHERE id = ?;
+
+-- name: list_timetable_specs
+SELECT id, spec FROM timetable ORDER BY id;
+
+-- name: insert_timetable
+INSERT INTO timetable (spec) VALUES (?) RETURNING id;
+
+-- name: list_timetables
+-- Those that the planner has work with; `reach` is the largest offset among their schedules.
+SELECT t.id, t.spec, max(s.offset_ms) AS reach
+FROM timetable t CROSS JOIN schedule s INDEXED BY schedule_slice_idx ON s.timetable_id = t.id
+WHERE s.deleted_at IS NULL AND s.paused_at IS NULL AND s.timetable_id IS NOT NULL
+GROUP BY t.id;
+
+-- name: delete_unused_timetables
+DELETE FROM timetable
+WHERE id NOT IN (SELECT timetable_id FROM schedule WHERE timetable_id IS NOT NULL)
+RETURNING id;
+
+-- name: get_target_id
+SELECT id FROM target WHERE digest = ?;
+
+-- name: insert_target
+INSERT INTO target (digest, url, method, headers, body, body_kind, timeout_seconds)
+VALUES (:digest, :url, :method, :headers, :body, :body_kind, :timeout_seconds) RETURNING id;
+
+-- name: get_target
+SELECT url, method, headers, body, body_kind, timeout_seconds FROM target WHERE id = ?;
+
+-- name: delete_unused_targets
+-- A few at a time: each costs a look into both tables that may refer to it.
+DELETE FROM target WHERE id IN (
+  SELECT t.id FROM target t
+  WHERE t.id > :after AND t.id <= :until
+    AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.target_id = t.id)
+    AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.target_id = t.id)
+);
+
+-- name: get_schedule
+SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, tt.spec
+FROM schedule s JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt.id = s.timetable_id
+WHERE s.public_id = ?;
+
+-- name: list_schedules
+SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, tt.spec
+FROM schedule s JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt.id = s.timetable_id
+WHERE s.tenant = :tenant AND s.name > :after AND s.deleted_at IS NULL
+ORDER BY s.name LIMIT :limit;
+
+-- name: put_schedule
+INSERT INTO schedule (
+  public_id, tenant, name, labels, timetable_id, at, written, start_at, end_at, max_runs,
+  counted_after, owed_after, last_owed, jitter_seconds, jitter_source, offset_ms, deadline_seconds,
+  overlap, catch_up, catch_up_window_seconds, target_id, retry, delete_after_completion,
+  pause_after_failures, paused_at, pause_reason, paused_until, revision, created_at, updated_at
+) VALUES (
+  :public_id, :tenant, :name, :labels, :timetable_id, :at, :written, :start_at, :end_at, :max_runs,
+  :counted_after, :owed_after, :last_owed, :jitter_seconds, :jitter_source, :offset_ms,
+  :deadline_seconds, :overlap, :catch_up, :catch_up_window_seconds, :target_id, :retry,
+  :delete_after_completion, :pause_after_failures, :paused_at, :pause_reason, :paused_until,
+  :revision, :created_at, :updated_at
+)
+ON CONFLICT (public_id) DO UPDATE SET
+  labels = excluded.labels, timetable_id = excluded.timetable_id, at = excluded.at,
+  written = excluded.written, start_at = excluded.start_at, end_at = excluded.end_at,
+  max_runs = excluded.max_runs, counted_after = excluded.counted_after,
+  owed_after = excluded.owed_after, last_owed = excluded.last_owed,
+  jitter_seconds = excluded.jitter_seconds, jitter_source = excluded.jitter_source,
+  offset_ms = excluded.offset_ms, deadline_seconds = excluded.deadline_seconds,
+  overlap = excluded.overlap, catch_up = excluded.catch_up,
+  catch_up_window_seconds = excluded.catch_up_window_seconds, target_id = excluded.target_id,
+  retry = excluded.retry, delete_after_completion = excluded.delete_after_completion,
+  pause_after_failures = excluded.pause_after_failures,
+  failures = CASE WHEN excluded.paused_at IS NULL AND paused_at IS NOT NULL THEN 0 ELSE failures END,
+  paused_at = excluded.paused_at, pause_reason = excluded.pause_reason,
+  paused_until = excluded.paused_until, revision = excluded.revision,
+  created_at = excluded.created_at, updated_at = excluded.updated_at, deleted_at = NULL
+RETURNING id;
+
+-- name: delete_schedule
+UPDATE schedule SET deleted_at = :now, updated_at = :now, revision = revision + 1,
+  paused_at = NULL, pause_reason = NULL, paused_until = NULL WHERE id = :id;
+
+-- name: forget_deleted_schedules
+-- Nothing remembers them any more, so made again they cannot repeat anything.
+DELETE FROM schedule WHERE id IN (
+  SELECT s.id FROM schedule s WHERE s.deleted_at IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.schedule_id = s.id)
+    AND NOT EXISTS (SELECT 1 FROM counted_range c WHERE c.schedule_id = s.id)
+  LIMIT :limit
+);
+
+-- name: list_pauses_that_end
+SELECT public_id FROM schedule WHERE paused_until <= :now ORDER BY paused_until LIMIT :limit;
+
+-- name: count_failure
+UPDATE schedule SET failures = failures + 1 WHERE id = ? RETURNING failures;
+
+-- name: clear_failures
+UPDATE schedule SET failures = 0 WHERE id = ? AND failures > 0;
+
+-- name: get_schedule_public_id
+SELECT public_id FROM schedule WHERE id = ?;
+
+-- name: slice_page_end
+-- Where a page of `limit` schedules of this slice ends; no row when the rest of it fits in one page.
+SELECT offset_ms, id FROM schedule INDEXED BY schedule_slice_idx
+WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id) AND offset_ms <= :until_offset
+  AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+ORDER BY offset_ms, id LIMIT 1 OFFSET :limit - 1;
+
+-- name: plan_slice
+-- The runs of one occurrence for a range of offsets. A run that was cancelled before its first
+-- attempt because its instant had vanished is planned anew when the instant is back.
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
+SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'schedule', target_id
+FROM schedule INDEXED BY schedule_slice_idx
+WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
+  AND (offset_ms, id) <= (:until_offset, :until_id)
+  AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+  AND owed_after < :instant AND (start_at IS NULL OR start_at <= :instant)
+  AND (last_owed IS NULL OR last_owed >= :instant)
+ORDER BY offset_ms, id
+ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
+  fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
+  reason = NULL, target_id = excluded.target_id, ended_at = NULL
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
+
+-- name: at_page_end
+SELECT at + offset_ms, id FROM schedule INDEXED BY schedule_at_idx
+WHERE (at + offset_ms, id) > (:after, :id) AND at + offset_ms <= :until
+  AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
+ORDER BY at + offset_ms, id LIMIT 1 OFFSET :limit - 1;
+
+-- name: plan_at
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
+SELECT at, id, at + offset_ms, at + offset_ms, 'planned', 'schedule', target_id
+FROM schedule INDEXED BY schedule_at_idx
+WHERE (at + offset_ms, id) > (:after, :id) AND (at + offset_ms, id) <= (:until, :until_id)
+  AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
+  AND owed_after < at AND (start_at IS NULL OR start_at <= at) AND (last_owed IS NULL OR last_owed >= at)
+ORDER BY at + offset_ms, id
+ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
+  fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
+  reason = NULL, target_id = excluded.target_id, ended_at = NULL
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
+
+-- name: plan_run
+-- One run by itself: an edit's, a catch-up's.
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
+VALUES (:scheduled_for, :schedule_id, :fire_after, :next_attempt_at, 'planned', :trigger, :target_id)
+ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
+  fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
+  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id, ended_at = NULL
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
+
+-- name: plan_manual_run
+-- The next free millisecond that is not 000.
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
+SELECT :scheduled_for, id, :scheduled_for, :scheduled_for, 'planned', 'manual', target_id
+FROM schedule WHERE id = :schedule_id
+ON CONFLICT DO NOTHING;
+
+-- name: list_planned_of_schedule
+-- Planned and never attempted: what an edit may still change. Such a run is due at its fire time, so
+-- none is older than the oldest that is due anywhere, less the largest offset; history is not read.
+SELECT scheduled_for, fire_after FROM job_run
+WHERE schedule_id = :schedule_id AND state = 'planned' AND attempt = 0 AND trigger = 'schedule'
+  AND scheduled_for >= -901000 + (SELECT min(next_attempt_at) FROM job_run INDEXED BY job_run_claim_idx
+    WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL)
+ORDER BY scheduled_for;
+
+-- name: move_planned_run
+UPDATE job_run SET fire_after = :fire_after, next_attempt_at = :fire_after
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'planned' AND attempt = 0;
+
+-- name: retarget_planned_runs
+UPDATE job_run SET target_id = :target_id
+WHERE schedule_id = :schedule_id AND state = 'planned' AND attempt = 0 AND target_id <> :target_id
+  AND trigger = 'schedule'
+  AND scheduled_for >= -901000 + (SELECT min(next_attempt_at) FROM job_run INDEXED BY job_run_claim_idx
+    WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL);
+
+-- name: cancel_planned_run
+UPDATE job_run SET state = 'cancelled', reason = 'vanished', next_attempt_at = NULL, ended_at = :now
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'planned' AND attempt = 0;
+
+-- name: cancel_runs_of_schedule
+-- An attempt under way ends first; its outcome then finds the schedule deleted.
+UPDATE job_run SET state = 'cancelled', reason = 'deleted', next_attempt_at = NULL, ended_at = :now
+WHERE schedule_id = :schedule_id AND state IN ('planned', 'retry_wait');
+
+-- name: skip_paused_runs
+-- On resumption: what was planned for an instant inside the pause.
+UPDATE job_run SET state = 'skipped', reason = 'paused', next_attempt_at = NULL, ended_at = :now
+WHERE schedule_id = :schedule_id AND state = 'planned' AND attempt = 0 AND trigger <> 'manual'
+  AND scheduled_for > :paused_at AND scheduled_for <= :now;
+
+-- name: release_held_runs
+UPDATE job_run SET next_attempt_at = max(:now, fire_after)
+WHERE schedule_id = :schedule_id AND state = 'retry_wait' AND next_attempt_at IS NULL
+RETURNING next_attempt_at, scheduled_for, schedule_id;
+
+-- name: count_runs_between
+SELECT count(*) FROM job_run
+WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for <= :until
+  AND trigger IN ('schedule', 'catch_up', 'backfill');
+
+-- name: count_range
+INSERT INTO counted_range (schedule_id, after, until, reason, count)
+VALUES (:schedule_id, :after, :until, :reason, :count)
+ON CONFLICT DO NOTHING;
+
+-- name: list_due
+-- What to hold in memory next, in the order in which it becomes due.
+SELECT next_attempt_at, scheduled_for, schedule_id FROM job_run INDEXED BY job_run_claim_idx
+WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL
+  AND (next_attempt_at, scheduled_for, schedule_id) > (:due, :scheduled_for, :schedule_id)
+  AND next_attempt_at <= :until
+ORDER BY next_attempt_at, scheduled_for, schedule_id LIMIT :limit;
+
+-- name: list_claims
+SELECT r.scheduled_for, r.schedule_id, r.fire_after, r.next_attempt_at, r.state, r.trigger, r.attempt,
+  r.granted_from, r.first_attempt_at, r.target_id, s.public_id, s.name, s.tenant, s.deadline_seconds,
+  s.paused_at IS NOT NULL, s.retry, s.pause_after_failures, s.delete_after_completion
+FROM json_each(:keys) k
+CROSS JOIN job_run r ON r.scheduled_for = k.value ->> 0 AND r.schedule_id = k.value ->> 1
+CROSS JOIN schedule s ON s.id = r.schedule_id;
+
+-- name: claim_run
+UPDATE job_run SET state = 'attempting', attempt = attempt + 1, attempt_started_at = :now,
+  first_attempt_at = coalesce(first_attempt_at, :now), next_attempt_at = NULL
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id;
+
+-- name: end_waiting_run
+-- A run that never gets its attempt: skipped or expired.
+UPDATE job_run SET state = :state, reason = :reason, next_attempt_at = NULL, ended_at = :now
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state IN ('planned', 'retry_wait');
+
+-- name: hold_run
+UPDATE job_run SET next_attempt_at = NULL
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'retry_wait';
+
+-- name: insert_attempt
+INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
+  response, response_cut)
+VALUES (:scheduled_for, :schedule_id, :number, :started_at, :ended_at, :outcome, :status, :error,
+  :response, :response_cut)
+ON CONFLICT DO NOTHING;
+
+-- name: end_attempt
+-- A retry of a schedule deleted meanwhile is not due any more: cancelled instead.
+UPDATE job_run SET
+  state = CASE WHEN :state = 'retry_wait' AND EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = schedule_id AND s.deleted_at IS NOT NULL)
+    THEN 'cancelled' ELSE :state END,
+  reason = CASE WHEN :state = 'retry_wait' AND EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = schedule_id AND s.deleted_at IS NOT NULL)
+    THEN 'deleted' ELSE :reason END,
+  next_attempt_at = :next_attempt_at, attempt_started_at = NULL, first_attempt_at = :first_attempt_at,
+  ended_at = :ended_at
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'attempting'
+  AND attempt = :number;
+
+-- name: record_crashed_attempts
+INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, outcome, error)
+SELECT scheduled_for, schedule_id, attempt, attempt_started_at, 'crash',
+  'the engine ended during this attempt; its outcome is unknown'
+FROM job_run WHERE state = 'attempting'
+ON CONFLICT DO NOTHING;
+
+-- name: recover_attempting_runs
+-- Attempts of an earlier life: the receiver may have seen them or not, so they are made again.
+UPDATE job_run SET state = 'retry_wait', next_attempt_at = max(:now, fire_after), attempt_started_at = NULL
+WHERE state = 'attempting';
+
+-- name: cancel_recovered_runs
+UPDATE job_run SET state = 'cancelled', reason = 'deleted', next_attempt_at = NULL, ended_at = :now
+WHERE state = 'retry_wait' AND schedule_id IN (SELECT id FROM schedule WHERE deleted_at IS NOT NULL);
+
+-- name: count_unfinished_of_schedule
+SELECT count(*) FROM job_run
+WHERE schedule_id = ? AND state IN ('planned', 'retry_wait', 'attempting');
+
+-- name: get_completion
+-- Whether a schedule that deletes itself has had its last occurrence.
+SELECT last_owed IS NOT NULL AND last_owed <= :now AND last_owed + offset_ms <=
+  (SELECT watermark FROM progress) FROM schedule
+WHERE id = :id AND deleted_at IS NULL AND delete_after_completion = 1;
+
+-- name: get_run
+SELECT r.*, s.public_id, s.name FROM schedule s
+JOIN job_run r ON r.schedule_id = s.id AND r.scheduled_for = :scheduled_for
+WHERE s.public_id = :public_id AND s.tenant = :tenant;
+
+-- name: list_attempts
+SELECT number, started_at, ended_at, outcome, status, error, response, response_cut FROM attempt
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id ORDER BY number;
+
+-- name: list_runs
+SELECT r.*, s.public_id, s.name FROM job_run r JOIN schedule s ON s.id = r.schedule_id
+WHERE s.tenant = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
+  AND r.scheduled_for >= :from AND (:state IS NULL OR r.state = :state)
+ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
+
+-- name: list_runs_of_schedule
+SELECT r.*, s.public_id, s.name FROM schedule s
+JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
+WHERE s.public_id = :public_id AND s.tenant = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
+  AND r.scheduled_for >= :from AND (:state IS NULL OR r.state = :state)
+ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
+
+-- name: count_backlog
+SELECT count(*), min(next_attempt_at) FROM job_run INDEXED BY job_run_claim_idx
+WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL AND next_attempt_at <= :now;
+
+-- name: open_downtime
+INSERT INTO downtime (after, until, resume, spread_ms) VALUES (:after, :until, :resume, :spread_ms);
+
+-- name: get_downtime
+SELECT id, after, until, resume, spread_ms, timetable_id, offset_ms, schedule_id
+FROM downtime ORDER BY id LIMIT 1;
+
+-- name: get_unjudged
+-- What was due by then and never attempted is not claimed before it is judged.
+SELECT coalesce(max(until), -1) FROM downtime;
+
+-- name: advance_downtime
+UPDATE downtime SET timetable_id = :timetable_id, offset_ms = :offset, schedule_id = :schedule_id
+WHERE id = :id;
+
+-- name: close_downtime
+DELETE FROM downtime WHERE id = ?;
+
+-- name: count_caught_up_of_timetable
+SELECT count(*) FROM schedule INDEXED BY schedule_slice_idx
+WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+  AND catch_up <> 'skip';
+
+-- name: list_caught_up_all
+-- Schedules that run every missed occurrence weigh more than one run each.
+SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
+  target_id, public_id
+FROM schedule INDEXED BY schedule_slice_idx
+WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+  AND catch_up = 'all';
+
+-- name: list_missed_planned
+-- Schedules with rows planned before the downtime and never attempted.
+SELECT s.id, s.timetable_id, s.at, s.offset_ms, s.owed_after, s.start_at, s.last_owed, s.catch_up,
+  s.catch_up_window_seconds, s.target_id, s.public_id
+FROM (
+  SELECT DISTINCT schedule_id FROM (
+    SELECT schedule_id FROM job_run INDEXED BY job_run_claim_idx
+    WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL AND next_attempt_at <= :until
+      AND state = 'planned' AND attempt = 0 AND trigger = 'schedule'
+    ORDER BY next_attempt_at LIMIT :limit)
+) r CROSS JOIN schedule s ON s.id = r.schedule_id;
+
+-- name: list_missed_rows_of_schedule
+SELECT scheduled_for, fire_after FROM job_run
+WHERE schedule_id = :schedule_id AND state = 'planned' AND attempt = 0 AND trigger = 'schedule'
+  AND next_attempt_at <= :until
+ORDER BY scheduled_for;
+
+-- name: list_missed_at
+SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
+  target_id, public_id
+FROM schedule INDEXED BY schedule_at_idx
+WHERE at + offset_ms > :after AND at + offset_ms <= :until
+  AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
+  AND owed_after < at AND (start_at IS NULL OR start_at <= at) AND last_owed >= at
+  AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.schedule_id = schedule.id AND r.scheduled_for = at)
+  AND NOT EXISTS (SELECT 1 FROM counted_range c WHERE c.schedule_id = schedule.id
+    AND c.reason = 'catch_up' AND c.after < at AND at <= c.until)
+ORDER BY at + offset_ms LIMIT :limit;
+
+-- name: list_missed_of_timetable
+SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
+  target_id, public_id
+FROM schedule INDEXED BY schedule_slice_idx
+WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :schedule_id)
+  AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+ORDER BY offset_ms, id LIMIT :limit;
+
+-- name: next_timetable
+SELECT id, spec FROM timetable WHERE id >= ? ORDER BY id LIMIT 1;
+
+-- name: catch_up_planned_run
+UPDATE job_run SET trigger = 'catch_up', next_attempt_at = :next_attempt_at
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'planned' AND attempt = 0;
+
+-- name: skip_planned_run
+UPDATE job_run SET state = 'skipped', reason = 'catch_up', next_attempt_at = NULL, ended_at = :now
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'planned' AND attempt = 0;
+
+-- name: list_prunable_by_age
+SELECT scheduled_for, schedule_id FROM job_run
+WHERE scheduled_for < :before AND state IN ('succeeded', 'failed', 'skipped', 'cancelled')
+ORDER BY scheduled_for, schedule_id LIMIT :limit;
+
+-- name: count_runs
+SELECT count(*) FROM job_run;
+
+-- name: list_oldest_finished
+SELECT scheduled_for, schedule_id FROM job_run
+WHERE state IN ('succeeded', 'failed', 'skipped', 'cancelled')
+ORDER BY scheduled_for, schedule_id LIMIT :limit;
+
+-- name: prune_run
+DELETE FROM job_run WHERE scheduled_for = ? AND schedule_id = ?;
+
+-- name: prune_attempts
+DELETE FROM attempt WHERE scheduled_for = ? AND schedule_id = ?;
+
+-- name: count_pruned
+-- One range a schedule: pruning goes from the oldest on, so it only grows at its end.
+INSERT INTO counted_range (schedule_id, after, until, reason, count)
+VALUES (:schedule_id, :after, :until, 'pruned', :count)
+ON CONFLICT (schedule_id, reason, after) DO UPDATE SET
+  until = max(until, excluded.until), count = count + excluded.count;
+
+-- name: get_pruned_after
+SELECT after FROM counted_range WHERE schedule_id = ? AND reason = 'pruned';
+
+-- name: fault_runs_in_a_waiting_state_without_a_due_time
+SELECT count(*) FROM job_run WHERE state = 'planned' AND next_attempt_at IS NULL;
+
+-- name: fault_finished_runs_with_a_due_time
+SELECT count(*) FROM job_run
+WHERE state IN ('succeeded', 'failed', 'skipped', 'cancelled') AND next_attempt_at IS NOT NULL;
+
+-- name: fault_runs_due_before_their_fire_time
+SELECT count(*) FROM job_run WHERE next_attempt_at < fire_after;
+
+-- name: fault_attempts_before_their_fire_time
+SELECT count(*) FROM attempt a JOIN job_run r USING (scheduled_for, schedule_id)
+WHERE a.started_at < r.fire_after;
+
+-- name: fault_attempts_beyond_the_count_of_their_run
+SELECT count(*) FROM attempt a JOIN job_run r USING (scheduled_for, schedule_id)
+WHERE a.number > r.attempt;
+
+-- name: fault_finished_runs_without_all_of_their_attempts
+SELECT count(*) FROM job_run r
+WHERE r.state IN ('succeeded', 'failed') AND r.attempt <>
+  (SELECT count(*) FROM attempt a WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id);

@@ -1,0 +1,75 @@
+"""Schedules and history on SQLite: each call one change of the writer, or one query of a reader."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from engine.core.errors import OffbeatError
+from engine.core.model import Attempt, Draft, Pause, Run, Schedule
+from engine.store import DueRun, RunFilter, RunKey, Stored, history, schedules
+from engine.store.writer import Reader, Writer
+
+
+class SqliteSchedules:
+    """`store.ScheduleStore`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def put(self, draft: Draft, now_ms: int, *, if_match: int | None) -> Stored:
+        return await self._writer.submit(
+            lambda db: schedules.put_draft(db, draft, now_ms, if_match)
+        )
+
+    async def put_many(self, drafts: Sequence[Draft], now_ms: int) -> list[Stored | OffbeatError]:
+        return await self._writer.submit(lambda db: schedules.put_drafts(db, drafts, now_ms))
+
+    async def update(
+        self,
+        schedule_id: str,
+        change: Callable[[Schedule], Draft],
+        now_ms: int,
+        *,
+        if_match: int | None,
+    ) -> Stored:
+        return await self._writer.submit(
+            lambda db: schedules.update(db, schedule_id, change, now_ms, if_match)
+        )
+
+    async def get(self, schedule_id: str) -> Schedule:
+        return await self._reader.read(lambda db: schedules.get(db, schedule_id))
+
+    async def page(self, tenant: str, *, limit: int, after_name: str) -> list[Schedule]:
+        return await self._reader.read(lambda db: schedules.page(db, tenant, limit, after_name))
+
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None:
+        await self._writer.submit(lambda db: schedules.delete(db, schedule_id, now_ms, if_match))
+
+    async def pause(self, schedule_id: str, pause: Pause, now_ms: int) -> Stored:
+        return await self._writer.submit(lambda db: schedules.pause(db, schedule_id, pause, now_ms))
+
+    async def resume(self, schedule_id: str, now_ms: int) -> Stored:
+        return await self._writer.submit(lambda db: schedules.resume(db, schedule_id, now_ms))
+
+    async def trigger(self, schedule_id: str, now_ms: int) -> tuple[Run, DueRun]:
+        return await self._writer.submit(lambda db: schedules.trigger(db, schedule_id, now_ms))
+
+
+class SqliteRuns:
+    """`store.RunStore`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def get(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int
+    ) -> tuple[Run, list[Attempt]]:
+        def query(db: sqlite3.Connection) -> tuple[Run, list[Attempt]]:
+            return history.get_run(db, tenant, schedule_id, scheduled_for_ms)
+
+        return await self._reader.read(query)
+
+    async def page(
+        self, which: RunFilter, *, limit: int, after: RunKey | None
+    ) -> tuple[list[Run], RunKey | None]:
+        return await self._reader.read(lambda db: history.list_runs(db, which, limit, after))
