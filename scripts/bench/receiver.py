@@ -1,0 +1,131 @@
+"""A receiver that costs almost nothing, so that the client under test is the bottleneck.
+
+A process of its own answers every request on a keep-alive connection with the same 200. It counts
+requests by their blank lines and `Content-Length`, and says over a pipe how many came and when the
+first and the last arrived (`time.monotonic`, which processes of one machine share).
+"""
+
+import asyncio
+import multiprocessing
+import socket
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import cast
+
+import uvloop
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\n\r\nok"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What arrived since the last tally; instants in seconds of `time.monotonic`, 0.0 for none."""
+
+    requests: int
+    first: float
+    last: float
+
+
+class Receiver:
+    """A receiver that runs; `port` on 127.0.0.1."""
+
+    def __init__(self, process: BaseProcess, port: int, pipe: Connection) -> None:
+        self.process = process
+        self.port = port
+        self._pipe = pipe
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    def tally(self) -> Tally:
+        """Count and times since the last call; counting starts again."""
+        self._pipe.send("tally")
+        answer = self._pipe.recv()
+        assert isinstance(answer, Tally)
+        return answer
+
+    def stop(self) -> None:
+        self._pipe.send("stop")
+        self.process.join(timeout=5)
+
+
+def start_receiver() -> Receiver:
+    """Start the process and wait until it listens."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    return Receiver(process, ours.recv(), ours)
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.requests, self.first, self.last = 0, 0.0, 0.0
+
+    def add(self) -> None:
+        self.last = time.monotonic()
+        if self.requests == 0:
+            self.first = self.last
+        self.requests += 1
+
+
+class _Answering(asyncio.Protocol):
+    def __init__(self, counter: _Counter) -> None:
+        self._counter = counter
+        self._received = b""
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while self._take_request():
+            self._counter.add()
+            self._transport.write(ANSWER)
+
+    def _take_request(self) -> bool:
+        head, blank, _ = self._received.partition(b"\r\n\r\n")
+        if not blank:
+            return False
+        _, _, length = head.partition(b"\r\nContent-Length: ")
+        whole = len(head) + 4 + int(length.partition(b"\r\n")[0] or 0)
+        if len(self._received) < whole:
+            return False
+        self._received = self._received[whole:]
+        return True
+
+
+def _serve(pipe: Connection) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_answer_until_stopped(pipe))
+
+
+async def _answer_until_stopped(pipe: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    counter, stopped = _Counter(), asyncio.Event()
+
+    def obey() -> None:
+        try:
+            command = pipe.recv()
+        except EOFError:  # The benchmark is gone.
+            command = "stop"
+        if command == "tally":
+            pipe.send(Tally(requests=counter.requests, first=counter.first, last=counter.last))
+            counter.reset()
+        else:
+            loop.remove_reader(pipe.fileno())
+            stopped.set()
+
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    server = await loop.create_server(lambda: _Answering(counter), sock=listener)
+    loop.add_reader(pipe.fileno(), obey)
+    pipe.send(listener.getsockname()[1])
+    await stopped.wait()
+    server.close()

@@ -1,0 +1,95 @@
+"""What a program without an engine would do: bare aiohttp loops to compare deliveries with.
+
+`default_loop` is the first example of aiohttp's documentation. `tuned_loop` is what somebody writes
+who has measured: no redirects, no cookie jar, no decompression, one deadline sweep in place of a
+timer for each request, a bounded read, the garbage collector told to stay away. Both keep
+`concurrency` requests in flight until `count` are answered, and return seconds.
+"""
+
+import asyncio
+import gc
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
+TIMEOUT_SECONDS = 15
+BODY = b'{"order": 4711, "note": "' + b"x" * 173 + b'"}'  # 200 bytes.
+HEADERS = {"Content-Type": "application/json", "X-Attempt": "1"}
+READ_BYTES = 64 * 1024
+
+
+async def default_loop(url: str, count: int, concurrency: int) -> float:
+    """`session.post` and `read`, everything as it comes."""
+    async with ClientSession(connector=TCPConnector(limit=concurrency)) as session:
+
+        async def send() -> None:
+            async with session.post(url, data=BODY, headers=HEADERS) as response:
+                await response.read()
+
+        return await in_flight(send, count, concurrency)
+
+
+async def tuned_loop(url: str, count: int, concurrency: int) -> float:
+    """aiohttp's session with all that a delivery does not need switched off."""
+    session = ClientSession(
+        connector=TCPConnector(limit=concurrency),
+        cookie_jar=DummyCookieJar(),
+        timeout=ClientTimeout(),
+        auto_decompress=False,
+    )
+    deadlines: dict[asyncio.Task[Any], float] = {}
+    loop = asyncio.get_running_loop()
+
+    async def send() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        deadlines[task] = loop.time() + TIMEOUT_SECONDS
+        async with session.post(url, data=BODY, headers=HEADERS, allow_redirects=False) as response:
+            await response.content.read(READ_BYTES)
+
+    sweeper = asyncio.create_task(_sweep(deadlines))
+    with quiet_collector():
+        async with session:
+            seconds = await in_flight(send, count, concurrency)
+    sweeper.cancel()
+    return seconds
+
+
+async def in_flight(send: Callable[[], Awaitable[None]], count: int, concurrency: int) -> float:
+    """Call `send` `count` times, `concurrency` at once; seconds from first to last."""
+    left = iter(range(count))
+
+    async def worker() -> None:
+        for _ in left:
+            await send()
+
+    started = time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(concurrency)))
+    return time.perf_counter() - started
+
+
+@contextmanager
+def quiet_collector() -> Iterator[None]:
+    """`gc.freeze` and a higher threshold, as the engine sets them."""
+    threshold = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
+
+
+async def _sweep(deadlines: dict[asyncio.Task[Any], float]) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(0.1)
+        now = loop.time()
+        for task, deadline in list(deadlines.items()):
+            if deadline < now:
+                task.cancel()
