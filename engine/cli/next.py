@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from engine.cli.options import Instant, example, output
+from engine.cli.options import example, instant, output
 from engine.cli.output import local_time, show_json, show_table, talk
 from engine.clock import SystemClock
 from engine.core.identity import format_instant, jitter_offset_ms, schedule_id
@@ -25,7 +25,7 @@ OCCURRENCES_MAX = 1_000  # A page of the API.
 @click.argument("expression", metavar="EXPR")
 @click.option("--tz", "timezone", metavar="ZONE", default="UTC", show_default=True)
 @click.option(
-    "--after", "after_ms", type=Instant(), help="Occurrences later than this (default now)."
+    "--after", "after_ms", type=instant, help="Occurrences later than this (default now)."
 )
 @click.option(
     "-n",

@@ -30,18 +30,12 @@ server: Callable[[_Function], _Function] = click.option(
 )
 
 
-class Instant(click.ParamType):
-    """An RFC 3339 instant, as milliseconds since the epoch."""
-
-    name = "instant"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        try:
-            return parse_instant(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def instant(text: str) -> int:
+    """The type of an option that takes an RFC 3339 instant: milliseconds since the epoch."""
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from typing import BinaryIO, TypeVar
 
 import click
 
-from engine.cli.options import Instant, example, output, secrets
+from engine.cli.options import example, instant, output, secrets
 from engine.cli.output import show_json
 from engine.cli.signatures import judge, sent_s
 from engine.clock import SystemClock
@@ -36,11 +36,9 @@ body: Callable[[_Function], _Function] = click.argument(
 @secrets
 @click.option("--name", metavar="NAME", required=True, help="The schedule's name.")
 @click.option("--tenant", metavar="NAME", default=DEFAULT_TENANT, show_default=True)
+@click.option("--scheduled-for", "planned_ms", type=instant, required=True, help="The occurrence.")
 @click.option(
-    "--scheduled-for", "planned_ms", type=Instant(), required=True, help="The occurrence."
-)
-@click.option(
-    "--timestamp", "sent_ms", type=Instant(), help="When the attempt is made (default now)."
+    "--timestamp", "sent_ms", type=instant, help="When the attempt is made (default now)."
 )
 @body
 @output
@@ -95,7 +93,7 @@ def sign(
     required=True,
     help="A header as received, or @FILE with one a line.",
 )
-@click.option("--at", "received_ms", type=Instant(), help="When it was received (default now).")
+@click.option("--at", "received_ms", type=instant, help="When it was received (default now).")
 @body
 @output
 def verify(

@@ -1,0 +1,190 @@
+"""`offbeat sink`: a receiver that verifies what it gets, remembers it, and fails when asked to.
+
+Failures are drawn from key and attempt, so that the same deliveries fail in every run. A record is
+in the ledger before its answer is on the wire: a delivery that the engine saw succeed and the
+ledger does not have was not made by this sink.
+"""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from http import HTTPStatus
+from io import RawIOBase
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from engine.cli.http_receiver import Received, serve
+from engine.cli.options import example, output, secrets
+from engine.cli.output import talk
+from engine.cli.signatures import judge
+from engine.clock import Clock, SystemClock
+from engine.config import DEFAULT_PORT
+from engine.core.identity import format_instant, parse_instant, unit_u53
+
+DELAY_SECONDS_MAX = 3_600  # Longer than any timeout that an engine has.
+# Beyond this, engine and sink do not share a calendar (--clock-start), and "late" says nothing.
+LATENESS_SHOWN_MS_MAX = 3_600_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Sink:
+    """What to do with a request: judge, decide, record; `write` takes each record."""
+
+    clock: Clock
+    secrets: Sequence[str]
+    fail_rate: float
+    write: Callable[[dict[str, Any]], None]
+    received: int = 0
+    failed: int = 0
+    refused: int = 0
+
+    def receive(self, request: Received) -> int:
+        """The status to answer with: 401 for a bad signature, 503 for a failure asked for."""
+        verdicts = judge(self.secrets, request.headers, request.body)
+        key = request.headers.get("idempotency-key", "")
+        status = HTTPStatus.NO_CONTENT
+        if "invalid" in (verdicts.webhook, verdicts.scheduler):
+            status = HTTPStatus.UNAUTHORIZED
+        elif self._fails(key, request.headers.get("x-attempt", "1")):
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+        self.received += 1
+        self.failed += status == HTTPStatus.SERVICE_UNAVAILABLE
+        self.refused += status == HTTPStatus.UNAUTHORIZED
+        self.write(
+            {
+                "wall_ms": self.clock.now_ms(),
+                "monotonic_ms": self.clock.monotonic_ms(),
+                "status": int(status),
+                "idempotency_key": key,
+                "webhook_signature": verdicts.webhook,
+                "scheduler_signature": verdicts.scheduler,
+                "method": request.method,
+                "path": request.path,
+                "headers": request.headers,
+                "body_bytes": len(request.body),
+                "body_sha256": sha256(request.body).hexdigest(),
+            }
+        )
+        return status
+
+    def _fails(self, key: str, attempt: str) -> bool:
+        # A schedule has 20 attempts at most, a replayed run a few times that.
+        number = (
+            int(attempt) if attempt.isascii() and attempt.isdigit() and attempt[9:] == "" else 1
+        )
+        return unit_u53(key, number, "sink") < self.fail_rate * 2**53
+
+
+def line_of(record: dict[str, Any]) -> str:
+    """A record for people, on one line."""
+    headers = record["headers"]
+    parts = [
+        format_instant(record["wall_ms"]),
+        str(record["status"]),
+        headers.get("x-schedule-name", f"{record['method']} {record['path']}"),
+        *_lateness(record["wall_ms"], headers.get("x-fire-after", "")),
+        f"attempt {headers.get('x-attempt', '?')}",
+        f"signature {record['webhook_signature']}",
+    ]
+    return "  ".join(parts)
+
+
+@click.command(
+    "sink",
+    epilog=example(
+        'offbeat sink --secret "$(offbeat secrets)"',
+        "offbeat sink --port 9000 --fail-rate 0.2 --delay 0.5 --ledger ledger.ndjson",
+    ),
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=DEFAULT_PORT + 1,
+    show_default=True,
+    help="On 127.0.0.1; 0 takes a free one.",
+)
+@secrets
+@click.option(
+    "--fail-rate",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    default=0.0,
+    show_default=True,
+    help="Answer this share of the attempts with 503.",
+)
+@click.option(
+    "--delay",
+    type=click.FloatRange(0, DELAY_SECONDS_MAX),
+    metavar="SECONDS",
+    default=0.0,
+    show_default=True,
+    help="Wait so long before each answer.",
+)
+@click.option(
+    "--ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Append a JSON line per request here; nothing on stdout.",
+)
+@output
+def command(
+    *,
+    port: int,
+    secrets: tuple[str, ...],
+    fail_rate: float,
+    delay: float,
+    ledger: Path | None,
+    form: str,
+) -> None:
+    """Receive webhooks on 127.0.0.1 and verify them, until Ctrl-C.
+
+    Answers 204; 401 where a signature does not hold; 503 as often as --fail-rate asks, decided by
+    key and attempt so that a rerun fails the same way.
+    """
+    with contextlib.ExitStack() as stack:
+        if ledger is not None:
+            # Unbuffered: what was answered is in the file, however the sink ends.
+            write = _to_file(stack.enter_context(ledger.open("ab", buffering=0)))
+        else:
+            write = _as_json if form == "json" else _as_line
+        sink = Sink(clock=SystemClock(), secrets=secrets, fail_rate=fail_rate, write=write)
+        asyncio.run(_receive_until_told(sink, port, delay))
+    talk(f"{sink.received} received, {sink.failed} failed on purpose, {sink.refused} refused")
+
+
+async def _receive_until_told(sink: Sink, port: int, delay_seconds: float) -> None:
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    async with await serve(sink.receive, port=port, delay_seconds=delay_seconds) as server:
+        talk(f"the sink listens on http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        await told.wait()
+
+
+def _to_file(file: RawIOBase) -> Callable[[dict[str, Any]], None]:
+    def write(record: dict[str, Any]) -> None:
+        file.write(orjson.dumps(record) + b"\n")
+
+    return write
+
+
+def _as_json(record: dict[str, Any]) -> None:
+    click.echo(orjson.dumps(record))
+
+
+def _as_line(record: dict[str, Any]) -> None:
+    click.echo(line_of(record))
+
+
+def _lateness(wall_ms: int, fire_after: str) -> list[str]:
+    try:
+        late_ms = wall_ms - parse_instant(fire_after)
+    except ValueError:
+        return []
+    return [f"{late_ms:+} ms"] if abs(late_ms) <= LATENESS_SHOWN_MS_MAX else []
