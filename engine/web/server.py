@@ -11,19 +11,21 @@ from aiohttp import web
 
 from engine.config import read_listen
 from engine.core.errors import ConfigError
+from engine.web.server_log import ServerLog
 
 SERVER_SETTINGS: dict[str, Any] = {
     # aiohttp's hour is for a front end; a client that was silent so long has gone.
     "keepalive_timeout": 30.0,
     # What a client still sends after its answer is thrown away this long, so that it sees the
     # answer and not a reset; then the connection is closed.
-    "lingering_time": 2.0,
+    "lingering_time": 1.0,
     # Requests with Content-Encoding are refused; a decompressor is a way to fill memory.
     "auto_decompress": False,
     # Handlers get this long to end at shutdown; the drain of deliveries has its own time.
     "shutdown_timeout": 5.0,
     # One event is one line, and a request is not an event.
     "access_log": None,
+    "logger": ServerLog(),
 }
 
 
@@ -47,7 +49,10 @@ class Server:
 async def start_server(app: web.Application, listen: str) -> Server:
     """Serve `app` on `HOST:PORT` or `unix:PATH`. Raises ConfigError when that cannot be had."""
     place = read_listen(listen)
-    listener = _unix_listener(place) if isinstance(place, Path) else _tcp_listener(*place)
+    try:
+        listener = _unix_listener(place) if isinstance(place, Path) else _tcp_listener(*place)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {listen}: {error.strerror or error}") from None
     runner = web.AppRunner(app, **SERVER_SETTINGS)
     try:
         await runner.setup()
@@ -62,14 +67,8 @@ async def start_server(app: web.Application, listen: str) -> Server:
 
 
 def _tcp_listener(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-    except OSError as error:
-        raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror}") from None
-    return listener
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return _bound(family, address)
 
 
 def _unix_listener(path: Path) -> socket.socket:
@@ -78,14 +77,21 @@ def _unix_listener(path: Path) -> socket.socket:
     Between bind and listen nobody can connect, so there is no moment at which the file is open to
     others.
     """
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    _remove_stale(path)
+    listener = _bound(socket.AF_UNIX, str(path))
+    path.chmod(0o600)
+    return listener
+
+
+def _bound(family: socket.AddressFamily, address: Any) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        _remove_stale(path)
-        listener.bind(str(path))
-        path.chmod(0o600)
-    except OSError as error:
+        # A restart must not wait for the last connections of its predecessor to be forgotten.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError:
         listener.close()
-        raise ConfigError(f"cannot listen on {path}: {error.strerror or error}") from None
+        raise
     return listener
 
 

@@ -1,0 +1,307 @@
+"""The web layer on a real loopback socket, over an engine that keeps everything in memory."""
+
+import asyncio
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry
+
+from engine.core.errors import Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
+from engine.core.identity import schedule_id
+from engine.core.model import (
+    Attempt,
+    AtTrigger,
+    Draft,
+    Pause,
+    Run,
+    RunTrigger,
+    Schedule,
+    State,
+)
+from engine.web.application import create_app
+from engine.web.server import start_server
+
+NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
+SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+
+class HandClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.ms = NOW_MS
+
+    def now_ms(self) -> int:
+        return self.ms
+
+    def monotonic_ms(self) -> int:
+        return self.ms
+
+
+class MemorySchedules:
+    """What services/schedules.py promises, without a journal."""
+
+    def __init__(self, clock: HandClock, runs: "MemoryRuns") -> None:
+        self.by_name: dict[str, Schedule] = {}
+        self.refusal: Exception | None = None
+        self._clock = clock
+        self._runs = runs
+
+    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]:
+        if self.refusal is not None:
+            raise self.refusal
+        name, now_ms = draft.definition.name, self._clock.ms
+        old = self.by_name.get(name)
+        if if_match is not None and (old is None or old.revision != if_match):
+            raise PreconditionFailed("that is not the current revision")
+        trigger = draft.definition.trigger
+        if old is None and isinstance(trigger, AtTrigger) and trigger.at_ms < now_ms - 10_000:
+            raise Invalid(Fault("/at", "write an instant to come"))
+        pause = draft.pause if draft.paused else None
+        if draft.paused is None and old is not None:
+            pause = old.pause
+        if old is not None and (old.definition, old.pause) == (draft.definition, pause):
+            return old, False
+        schedule = Schedule(
+            definition=draft.definition,
+            pause=pause,
+            owed_after_ms=now_ms,
+            last_owed_ms=None,
+            revision=old.revision + 1 if old else 1,
+            created_at_ms=old.created_at_ms if old else now_ms,
+            updated_at_ms=now_ms,
+        )
+        self.by_name[name] = schedule
+        return schedule, old is None
+
+    async def put_many(
+        self, drafts: Sequence[Draft]
+    ) -> Sequence[tuple[Schedule, bool] | OffbeatError]:
+        results: list[tuple[Schedule, bool] | OffbeatError] = []
+        for draft in drafts:
+            try:
+                results.append(await self.put(draft))
+            except Invalid as error:
+                results.append(error)
+        return results
+
+    async def update(
+        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
+    ) -> Schedule:
+        schedule, _ = await self.put(change(await self.get(name)), if_match=if_match)
+        return schedule
+
+    async def get(self, name: str) -> Schedule:
+        if name not in self.by_name:
+            raise NotFound("there is no such schedule")
+        return self.by_name[name]
+
+    async def page(
+        self, *, limit: int, after_name: str | None
+    ) -> tuple[Sequence[Schedule], str | None]:
+        names = sorted(name for name in self.by_name if name > (after_name or ""))
+        page = [self.by_name[name] for name in names[:limit]]
+        return page, names[limit - 1] if len(names) > limit else None
+
+    async def delete(self, name: str, *, if_match: int | None = None) -> None:
+        schedule = await self.get(name)
+        if if_match is not None and schedule.revision != if_match:
+            raise PreconditionFailed("that is not the current revision")
+        del self.by_name[name]
+
+    async def pause(self, name: str, pause: Pause) -> Schedule:
+        definition = (await self.get(name)).definition
+        return (await self.put(Draft(definition=definition, paused=True, pause=pause)))[0]
+
+    async def resume(self, name: str) -> Schedule:
+        definition = (await self.get(name)).definition
+        return (await self.put(Draft(definition=definition, paused=False)))[0]
+
+    async def trigger(self, name: str) -> Run:
+        await self.get(name)
+        run = planned(name, self._clock.ms + 1, trigger=RunTrigger.MANUAL)
+        self._runs.rows.append((run, []))
+        return run
+
+
+@dataclass
+class MemoryRuns:
+    """What services/runs.py promises; the key of a page is (scheduled_for, place)."""
+
+    rows: list[tuple[Run, Sequence[Attempt]]] = field(default_factory=list)
+
+    async def get(self, schedule_id: str, scheduled_for_ms: int) -> tuple[Run, Sequence[Attempt]]:
+        for run, attempts in self.rows:
+            if (run.schedule_id, run.scheduled_for_ms) == (schedule_id, scheduled_for_ms):
+                return run, attempts
+        raise NotFound("there is no such run")
+
+    async def page(
+        self,
+        *,
+        schedule: str | None,
+        state: State | None,
+        from_ms: int | None,
+        to_ms: int | None,
+        limit: int,
+        after: tuple[int, int] | None,
+    ) -> tuple[Sequence[Run], tuple[int, int] | None]:
+        found = sorted(
+            ((run.scheduled_for_ms, place), run)
+            for place, (run, _) in enumerate(self.rows)
+            if schedule in (None, run.schedule_id)
+            and state in (None, run.state)
+            and (from_ms is None or from_ms <= run.scheduled_for_ms)
+            and (to_ms is None or run.scheduled_for_ms < to_ms)
+            and (after is None or (run.scheduled_for_ms, place) < after)
+        )[::-1]
+        page = [run for _, run in found[:limit]]
+        return page, found[limit - 1][0] if len(found) > limit else None
+
+
+class MemoryEngine:
+    """`ports.EngineFace` in memory."""
+
+    def __init__(self) -> None:
+        self.clock = HandClock()
+        self.runs = MemoryRuns()
+        self.schedules = MemorySchedules(self.clock, self.runs)
+        self.tenant = "default"
+        self.subsecond = True
+        self.secrets = [SECRET]
+        self.registry = CollectorRegistry()
+        self.listen = "127.0.0.1:8420"
+        self.reasons: list[str] = []
+
+    def unready(self) -> Sequence[str]:
+        return self.reasons
+
+
+def planned(name: str, scheduled_for_ms: int, **changes: Any) -> Run:
+    """A run that waits for its instant."""
+    run = Run(
+        schedule_id=schedule_id("default", name),
+        schedule_name=name,
+        scheduled_for_ms=scheduled_for_ms,
+        fire_after_ms=scheduled_for_ms,
+        next_attempt_at_ms=scheduled_for_ms,
+        state=State.PLANNED,
+        reason=None,
+        trigger=RunTrigger.SCHEDULE,
+        attempt_count=0,
+        first_attempt_at_ms=None,
+        ended_at_ms=None,
+    )
+    return replace(run, **changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A response, read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def lines(self) -> list[Any]:
+        return [json.loads(line) for line in self.body.splitlines()]
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """The body, which must be an RFC 9457 problem about this status."""
+        assert self.headers["Content-Type"] == "application/problem+json"
+        assert self.json["status"] == self.status
+        return self.json
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Details by pointer or parameter."""
+        errors = self.problem["errors"]
+        return {error.get("pointer", error.get("parameter")): error["detail"] for error in errors}
+
+
+class Api:
+    """A client of the engine's API; the server runs while a request is under way."""
+
+    def __init__(self, engine: MemoryEngine, runner: asyncio.Runner) -> None:
+        self._runner = runner
+        self._server = runner.run(start_server(create_app(engine), "127.0.0.1:0"))
+        self.port = int(self._server.listen.rpartition(":")[2])
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        data: Any = None,
+        headers: Mapping[str, str] | None = None,
+        **json_body: Any,
+    ) -> Answer:
+        """`json=` sends that value as JSON; `data=` sends bytes, or what an iterator yields."""
+        return self._runner.run(self._request(method, path, data, dict(headers or {}), json_body))
+
+    def get(self, path: str, **rest: Any) -> Answer:
+        return self.request("GET", path, **rest)
+
+    def put(self, name: str, json: Any, **rest: Any) -> Answer:
+        return self.request("PUT", f"/v1/schedules/{name}", json=json, **rest)
+
+    def post(self, path: str, **rest: Any) -> Answer:
+        return self.request("POST", path, **rest)
+
+    def batch(self, data: Any) -> Answer:
+        headers = {"Content-Type": "application/x-ndjson"}
+        return self.request("POST", "/v1/schedules:batch", data=data, headers=headers)
+
+    def raw(self, data: bytes) -> bytes:
+        """Send bytes on a new connection and read until the server closes it."""
+        return self._runner.run(self._raw(data))
+
+    def close(self) -> None:
+        self._runner.run(self._server.stop())
+
+    async def _request(
+        self, method: str, path: str, data: Any, headers: dict[str, str], json_body: dict[str, Any]
+    ) -> Answer:
+        if "json" in json_body:
+            data = json.dumps(json_body["json"]).encode()
+            headers = {"Content-Type": "application/json"} | headers
+        if isinstance(data, bytes):
+            data = io.BytesIO(data)
+        url = f"http://127.0.0.1:{self.port}{path}"
+        async with (
+            aiohttp.ClientSession(skip_auto_headers=["Content-Type"]) as session,
+            session.request(method, url, data=data, headers=headers) as response,
+        ):
+            body = await response.read()
+            return Answer(status=response.status, headers=response.headers, body=body)
+
+    async def _raw(self, data: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+
+@pytest.fixture
+def engine() -> MemoryEngine:
+    return MemoryEngine()
+
+
+@pytest.fixture
+def api(engine: MemoryEngine) -> Iterator[Api]:
+    with asyncio.Runner() as runner:
+        api = Api(engine, runner)
+        yield api
+        api.close()

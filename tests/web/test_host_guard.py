@@ -1,0 +1,38 @@
+"""Other people's web pages cannot use the engine through somebody's browser."""
+
+import pytest
+
+HOURLY = {"cron": "0 * * * *", "target": {"url": "http://h/"}}
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.0.0.1:8420", "localhost", "LocalHost:1", "[::1]", "[::1]:8420", "127.1.2.3"],
+)
+def test_local_names_are_answered(api, host):
+    assert api.get("/livez", headers={"Host": host}).status == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "localhost.evil.example",
+     "192.0.2.1", "[2001:db8::1]:80", "::1", "localhost:80:80", "[localhost]", "[::1", "127.1", ""],
+)  # fmt: skip
+def test_a_rebound_name_is_refused(api, host):
+    answer = api.get("/v1/secrets", headers={"Host": host})
+    assert answer.status == 421
+    assert answer.problem["code"] == "host_not_allowed"
+
+
+def test_a_request_without_a_host_is_refused(api):
+    assert api.raw(b"GET /livez HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.0 421 ")
+
+
+def test_a_page_of_another_origin_changes_nothing(api, engine):
+    api.put("report", HOURLY)
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1"):
+        answer = api.post("/v1/schedules/report:trigger", headers={"Origin": origin})
+        assert answer.problem["code"] == "cross_origin"
+    assert engine.runs.rows == []
+    own = {"Origin": f"http://127.0.0.1:{api.port}"}
+    assert api.post("/v1/schedules/report:trigger", headers=own).status == 202

@@ -1,0 +1,61 @@
+"""One shape for every refusal, and a last resort."""
+
+from structlog.testing import capture_logs
+
+from engine.core.errors import Conflict, Unavailable
+
+HOURLY = {"cron": "0 * * * *", "target": {"url": "http://h/"}}
+
+
+def test_a_problem_names_itself(api):
+    answer = api.get("/v1/schedules/nothing")
+    assert answer.problem == {
+        "type": "about:blank",
+        "title": "Not Found",
+        "status": 404,
+        "code": "not_found",
+        "detail": "there is no such schedule",
+    }
+
+
+def test_faults_are_listed_with_pointers(api):
+    answer = api.put("report", {"cron": "0 * * * *", "target": {"url": "ftp://h/"}, "x": 1})
+    assert answer.status == 422
+    assert answer.problem["code"] == "invalid"
+    assert set(answer.faults) == {"/x", "/target/url"}
+
+
+def test_an_address_that_does_not_exist_is_a_problem(api):
+    assert api.get("/v2/schedules").problem["code"] == "not_found"
+    assert api.get("/v1/schedules/a/b").problem["code"] == "not_found"
+
+
+def test_a_method_that_does_nothing_names_those_that_do(api):
+    answer = api.post("/v1/schedules", json={})
+    assert answer.problem["code"] == "method_not_allowed"
+    assert answer.headers["Allow"] == "GET, HEAD"
+    assert api.post("/v1/schedules/report").headers["Allow"] == "DELETE, GET, HEAD, PATCH, PUT"
+    assert api.get("/v1/schedules:batch").headers["Allow"] == "POST"
+    assert api.request("TRACE", "/v1/runs").status == 405
+
+
+def test_expected_errors_have_their_status(api, engine):
+    engine.schedules.refusal = Conflict("too many manual runs wait already")
+    assert api.put("report", HOURLY).problem["code"] == "conflict"
+    engine.schedules.refusal = Unavailable("the disk is full")
+    answer = api.put("report", HOURLY)
+    assert answer.status == 503
+    assert answer.problem["code"] == "unavailable"
+    assert answer.headers["Retry-After"] == "1"
+
+
+def test_a_bug_is_logged_and_tells_the_client_nothing_of_the_inside(api, engine):
+    engine.schedules.refusal = RuntimeError("secret state")
+    with capture_logs() as logs:
+        answer = api.put("report", HOURLY)
+    assert answer.status == 500
+    assert answer.problem["code"] == "internal"
+    assert b"secret" not in answer.body
+    [entry] = logs
+    assert entry["event"] == "request failed"
+    assert (entry["method"], entry["path"]) == ("PUT", "/v1/schedules/report")
