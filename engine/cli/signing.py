@@ -132,12 +132,18 @@ def verify(
 
 def _headers(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
-        whole = Path(line[1:]).read_text("utf-8").splitlines() if line.startswith("@") else [line]
-        for header in filter(str.strip, whole):
+        for header in filter(str.strip, _file(line[1:]) if line.startswith("@") else [line]):
             name, colon, value = header.partition(":")
             if not colon:
                 raise click.BadParameter(f"{header!r} is not NAME: VALUE", param_hint="-H")
             yield name.strip().lower(), value.strip()
+
+
+def _file(path: str) -> list[str]:
+    try:
+        return Path(path).read_text("utf-8").splitlines()
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="-H") from None
 
 
 def _some(secrets: tuple[str, ...]) -> tuple[str, ...]:

@@ -86,6 +86,8 @@ def read_crontab(
             case Setting():
                 notes += ((line.line, text) for text in _fate(line))
             case Job():
+                if line.command.startswith("root ") and not system:
+                    notes.append((line.line, "root is no command; is this a system crontab?"))
                 try:
                     draft = _draft(line, timezone, target)
                 except (NotPlain, Invalid) as error:
@@ -165,7 +167,7 @@ def _web_call(job: Job) -> WebCall:
 
 def _why_not(command: str, reason: NotPlain) -> str:
     called = re.search(r"(?<![\w.-])(?:curl|wget)(?![\w.-])", command)
-    why = f"not a plain {called[0]} call, since {reason}" if called else "runs a program"
+    why = f"not a plain {called[0]} call, since {reason}" if called else "not a web call"
     return f"{why}; --target URL makes it a POST of the command"
 
 

@@ -108,7 +108,7 @@ def test_a_plain_command_of_a_user_is_nothing_but_the_command():
 def test_without_a_target_a_command_is_refused_with_the_way_out():
     result = read("0 5 * * * backup\n0 6 * * * curl -s https://h.example | logger\n")
     assert refusals(result) == [
-        ((1,), "runs a program; --target URL makes it a POST of the command"),
+        ((1,), "not a web call; --target URL makes it a POST of the command"),
         (
             (2,),
             "not a plain curl call, since '|' joins it to another command;"
@@ -165,6 +165,10 @@ def test_what_changes_its_meaning_is_noted_once_with_every_line():
         ((), "what fails is tried again (retry) and what was missed is made up once (catch_up)"),
         ((), "jobs on the hour spread over up to 60 s; jitter_seconds 0 makes one exact"),
     ]
+
+
+def test_a_user_column_that_nobody_announced_is_noticed():
+    assert read("0 5 * * * root backup").notes[0].text.startswith("root is no command")
 
 
 def test_the_same_file_again_is_the_same_schedules_and_an_edited_time_changes_one():

@@ -1,0 +1,113 @@
+"""`offbeat schedules`: what there is, and what can be done to one of them."""
+
+from typing import Any
+
+import click
+
+from engine.cli.client import Client, schedule_path
+from engine.cli.options import example, instant, output, server
+from engine.cli.output import show_json, show_table, talk
+from engine.core.identity import format_instant
+
+
+@click.group(
+    "schedules",
+    invoke_without_command=True,
+    epilog=example(
+        "offbeat schedules",
+        "offbeat schedules get nightly-report",
+        "offbeat schedules pause nightly-report --reason 'moving the database'",
+    ),
+)
+@server
+@output
+@click.pass_context
+def command(context: click.Context, *, server: str, form: str) -> None:
+    """List all schedules by name, or do something to one."""
+    if context.invoked_subcommand is not None:
+        return
+    with Client(server) as client:
+        documents = list(client.rows("/v1/schedules"))
+    if form == "json":
+        show_json(documents)
+    else:
+        columns = ("name", "when", "jitter", "next fire_after", "target")
+        show_table(columns, [_row(document) for document in documents])
+
+
+def when_of(document: dict[str, Any]) -> str:
+    """The trigger of a schedule's document, for people."""
+    if "cron" in document:
+        return f"{document['cron']} ({document['timezone']})"
+    if "every" in document:
+        phase = f" at +{document['phase']} s" if document["phase"] else ""
+        return f"every {document['every']} s{phase}"
+    return f"at {document['at']}"
+
+
+@command.command("get", epilog=example("offbeat schedules get nightly-report"))
+@click.argument("name")
+@server
+def get(*, name: str, server: str) -> None:
+    """Print the document of the schedule NAME (JSON)."""
+    with Client(server) as client:
+        show_json(client.get(schedule_path(name)))
+
+
+@command.command(
+    "pause",
+    epilog=example(
+        "offbeat schedules pause nightly-report --reason 'moving' --until 2026-12-01T06:00:00Z"
+    ),
+)
+@click.argument("name")
+@click.option("--reason", metavar="TEXT", help="Shown to whoever asks why it rests.")
+@click.option("--until", "until_ms", type=instant, help="Resume by itself then.")
+@server
+def pause(*, name: str, reason: str | None, until_ms: int | None, server: str) -> None:
+    """Let the schedule NAME rest; its runs are skipped meanwhile."""
+    until = None if until_ms is None else format_instant(until_ms)
+    with Client(server) as client:
+        client.call("POST", schedule_path(name, ":pause"), body={"reason": reason, "until": until})
+    talk(f"{name} rests {f'until {until}' if until else 'until it is resumed'}")
+
+
+@command.command("resume", epilog=example("offbeat schedules resume nightly-report"))
+@click.argument("name")
+@server
+def resume(*, name: str, server: str) -> None:
+    """Let the schedule NAME run again; what it missed stays skipped."""
+    with Client(server) as client:
+        document = client.call("POST", schedule_path(name, ":resume"))
+    talk(f"{name} fires next at {_next_fire(document) or 'no time any more'}")
+
+
+@command.command("trigger", epilog=example("offbeat schedules trigger nightly-report"))
+@click.argument("name")
+@server
+def trigger(*, name: str, server: str) -> None:
+    """Run the schedule NAME now, without jitter, and print the run's id."""
+    with Client(server) as client:
+        click.echo(client.call("POST", schedule_path(name, ":trigger"))["id"])
+
+
+@command.command("delete", epilog=example("offbeat schedules delete nightly-report"))
+@click.argument("name")
+@server
+def delete(*, name: str, server: str) -> None:
+    """Delete the schedule NAME; its unfinished runs are cancelled."""
+    with Client(server) as client:
+        client.call("DELETE", schedule_path(name))
+    talk(f"{name} is gone")
+
+
+def _row(document: dict[str, Any]) -> tuple[object, ...]:
+    target = document["target"]
+    next_fire = "paused" if document.get("paused") else _next_fire(document)
+    address = f"{target['method']} {target['url']}"
+    return document["name"], when_of(document), document["jitter_seconds"], next_fire, address
+
+
+def _next_fire(document: dict[str, Any]) -> str | None:
+    following = document["next"]
+    return None if following is None else str(following["fire_after"])

@@ -1,0 +1,23 @@
+"""`offbeat secrets`: what a receiver needs to verify deliveries."""
+
+import click
+
+from engine.cli.client import Client
+from engine.cli.options import example, output, server
+from engine.cli.output import show_json
+
+
+@click.command(
+    "secrets", epilog=example("offbeat secrets", 'offbeat sink --secret "$(offbeat secrets)"')
+)
+@server
+@output
+def command(*, server: str, form: str) -> None:
+    """Print the tenant's active signing secrets, newest first, one a line."""
+    with Client(server) as client:
+        secrets = [row["secret"] for row in client.get("/v1/secrets")["data"]]
+    if form == "json":
+        show_json({"secrets": secrets})
+    else:
+        for secret in secrets:
+            click.echo(secret)
