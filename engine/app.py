@@ -140,11 +140,12 @@ class Engine:
         path = await self._take_directory()
         self._writer = Writer(self.clock, path, busy=self._busy)
         self._writer.on_commit = self.figures.commit
-        readers = [Reader(path, busy=self._busy) for _ in range(2)]
-        self._connections = (self._writer, *readers)
-        for connection in self._connections:
-            await connection.open()
-        self._assemble(*readers)
+        journal_reader, api_reader = (Reader(path, busy=self._busy) for _ in range(2))
+        self._connections = (self._writer, journal_reader, api_reader)
+        await self._writer.open()
+        await journal_reader.open()
+        await api_reader.open()
+        self._assemble(journal_reader, api_reader)
         self._spawn(self._writer.run())
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
@@ -207,11 +208,11 @@ class Engine:
             clock,
             journal,
             waiting,
-            self.planner,
             self.transport,
-            TokenBucket(config.rate, config.burst_tokens, clock.monotonic_ms()),
-            lru_cache(SIGNERS_KEPT)(self._signer),
-            figures,
+            gate=self.planner,
+            bucket=TokenBucket(config.rate, config.burst_tokens, clock.monotonic_ms()),
+            signer=lru_cache(SIGNERS_KEPT)(self._signer),
+            figures=figures,
             concurrency=config.concurrency,
         )
         self.timer = Timer(clock, waiting, self.dispatcher.wake)
@@ -262,8 +263,8 @@ class Engine:
         last_ms = await self._journal.last_instant_ms()
         if start_ms is not None and start_ms < last_ms:
             raise ConfigError(
-                f"--clock-start {format_instant(start_ms)} is before {format_instant(last_ms)}, the "
-                "last instant of this data directory: name another --data-dir or a later instant"
+                f"--clock-start {format_instant(start_ms)} is before {format_instant(last_ms)}, "
+                "this data directory's last instant: name another --data-dir or a later instant"
             )
 
     def _spawn(self, loop: Coroutine[None, None, None]) -> asyncio.Task[None]:

@@ -25,7 +25,7 @@ class Owing:
     last_owed_ms: int | None = None
 
     def clip(self, after_ms: int, until_ms: int) -> tuple[int, int]:
-        """The part of (after, until] that the schedule's bounds leave; empty when after >= until."""
+        """What the schedule's bounds leave of (after, until]; nothing when after >= until."""
         after_ms = max(after_ms, self.owed_after_ms)
         if self.start_at_ms is not None:
             after_ms = max(after_ms, self.start_at_ms - 1)

@@ -63,7 +63,7 @@ def settle(
 
 
 def _begun(old: Owing | None, new: Owing | None, now_ms: int) -> list[Occurrence]:
-    """Occurrences past their nominal time that only the old schedule would still fire as it should."""
+    """Occurrences past their nominal time that only the old schedule would fire at their time."""
     if old is None or old.offset_ms == 0:
         return []
     begun = old.between(now_ms - old.offset_ms, now_ms, SETTLED_MAX)

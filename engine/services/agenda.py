@@ -28,6 +28,8 @@ class Agenda:
         self._entries: dict[int, _Entry] = {}
         self._heap: list[tuple[int, int, int]] = []
         self._open: dict[tuple[int, int], None] = {}
+        self._behind: dict[int, int] = {}
+        self._offered: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -35,6 +37,8 @@ class Agenda:
     def know(self, known: KnownTimetable, watermark_ms: int) -> None:
         """Take a timetable in, or learn that a schedule with a larger offset shares it.
 
+        Its own planning begins at this watermark, even when a step that is under way without it
+        moves the watermark on: what lies between would otherwise be nobody's.
         Raises `Invalid` for a trigger that this version cannot read.
         """
         entry = self._entries.get(known.timetable_id)
@@ -44,12 +48,15 @@ class Agenda:
         elif known.reach_ms <= entry.reach_ms:
             return
         entry.reach_ms = max(entry.reach_ms, known.reach_ms)
-        self._begin(entry, watermark_ms)
+        since_ms = self._behind.get(known.timetable_id, watermark_ms)
+        self._behind[known.timetable_id] = min(since_ms, watermark_ms)
+        self._begin(entry, self._behind[known.timetable_id])
 
     def begin(self, watermark_ms: int) -> None:
         """Begin every timetable anew, after the watermark was moved over a stretch of downtime."""
         self._heap.clear()
         self._open.clear()
+        self._behind.clear()
         for entry in self._entries.values():
             self._begin(entry, watermark_ms)
 
@@ -61,18 +68,23 @@ class Agenda:
             if begun == entry.begun:
                 self._open[instant_ms, timetable_id] = None
                 self._push(entry, instant_ms)
+        self._offered = dict(self._behind)
         return [
             Slice(
                 timetable_id=timetable_id,
                 instant_ms=instant_ms,
-                after_offset_ms=watermark_ms - instant_ms,
+                after_offset_ms=self._behind.get(timetable_id, watermark_ms) - instant_ms,
                 until_offset_ms=min(horizon_ms - instant_ms, self._entries[timetable_id].reach_ms),
             )
             for instant_ms, timetable_id in sorted(self._open)
         ]
 
     def close(self, watermark_ms: int) -> None:
-        """Forget the occurrences whose last offset the watermark has passed."""
+        """The slices are planned: forget occurrences whose last offset the watermark has passed."""
+        for timetable_id, since_ms in self._offered.items():
+            if self._behind.get(timetable_id) == since_ms:
+                del self._behind[timetable_id]
+        self._offered = {}
         over = [
             key for key in self._open if key[0] + self._entries[key[1]].reach_ms <= watermark_ms
         ]

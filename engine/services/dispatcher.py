@@ -25,7 +25,7 @@ from engine.core.identity import Signer, idempotency_key
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import Outcome, State
 from engine.core.request import attempt_headers
-from engine.core.retry import GiveUp, RetryAt, decide
+from engine.core.retry import Decision, GiveUp, RetryAt, decide
 from engine.services.figures import Figures
 from engine.services.transport import HttpRequest, Transport
 from engine.services.waiting import Waiting
@@ -74,12 +74,12 @@ class Dispatcher:
         clock: Clock,
         journal: Journal,
         waiting: Waiting,
-        gate: Gate,
         transport: Transport,
+        *,
+        gate: Gate,
         bucket: TokenBucket,
         signer: Callable[[str], Signer],
         figures: Figures,
-        *,
         concurrency: int,
     ) -> None:
         """`signer`: the signer of a tenant; it is asked for each attempt and should be kept."""
@@ -258,13 +258,7 @@ class Dispatcher:
             if deadline is None
             else claim.scheduled_for_ms + deadline * 1_000 + 1,
         )
-        match decision:
-            case RetryAt(at_ms=at_ms):
-                state, reason, next_ms = State.RETRY_WAIT, None, at_ms
-            case GiveUp(reason=why):
-                state, reason, next_ms = State.FAILED, why, None
-            case None:
-                state, reason, next_ms = State.SUCCEEDED, None, None
+        state, reason, next_ms = _disposal(decision)
         return Ended(
             claim=claim,
             started_at_ms=delivery.started_at_ms,
@@ -314,6 +308,17 @@ class Dispatcher:
                 if delivery.deadline_ms <= now_ms and delivery.task and not delivery.expired:
                     delivery.expired = True
                     delivery.task.cancel()
+
+
+def _disposal(decision: Decision | None) -> tuple[State, str | None, int | None]:
+    """The run's state, its reason and when it is next due."""
+    match decision:
+        case RetryAt(at_ms=at_ms):
+            return State.RETRY_WAIT, None, at_ms
+        case GiveUp(reason=reason):
+            return State.FAILED, reason, None
+        case None:
+            return State.SUCCEEDED, None, None
 
 
 def _disposition(state: State, reason: str | None) -> str:

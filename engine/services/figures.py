@@ -17,12 +17,27 @@ from prometheus_client.core import (
     Metric,
 )
 
-DELAY_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0)
-DELAY_BOUNDS_S += (120.0, 300.0, 900.0, 3600.0)
+DELAY_BOUNDS_S: tuple[float, ...] = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
+    *(10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0),
+)
 """From a timer's grain to an hour; 2 and 15 are the service level's limits."""
 
-COMMIT_BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-COUNT_BOUNDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+COMMIT_BOUNDS_S: tuple[float, ...] = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+)
+COUNT_BOUNDS: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
 
 TOP_OF_HOUR_MS = 60_000
 """Runs of the first minute of an hour are the :00 herd's."""

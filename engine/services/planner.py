@@ -106,7 +106,7 @@ class Planner:
                 self._agenda.know(known, self._watermark_ms)
             except (OffbeatError, ValueError) as error:
                 self._figures.rows_skipped += 1
-                log.error("timetable_skipped", timetable=known.timetable_id, error=str(error))
+                log.warning("timetable_skipped", timetable=known.timetable_id, error=str(error))
 
     async def run(self) -> None:
         while True:

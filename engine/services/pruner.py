@@ -26,7 +26,8 @@ class Pruner:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(PAUSE_SECONDS if await self.run_once() else IDLE_SECONDS)
+            pruned = await self.run_once()
+            await asyncio.sleep(PAUSE_SECONDS if pruned else IDLE_SECONDS)
 
     async def run_once(self) -> int:
         """Prune one batch; how many runs became part of a range."""

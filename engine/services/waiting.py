@@ -20,7 +20,7 @@ _ROW_MAX = 2**62
 
 
 class Waiting:
-    """Waiting runs up to the reach. Not a queue to wait on: the loader fills it, the timer turns it."""
+    """Waiting runs up to the reach: the loader fills it, the timer turns it."""
 
     def __init__(self, now_ms: int, capacity: int = RUNS_HELD_MAX) -> None:
         self._capacity = capacity
@@ -59,7 +59,7 @@ class Waiting:
         self.on_hold()
 
     def offer(self, runs: Iterable[DueRun]) -> None:
-        """Runs that became due anew (a retry, an edit) within the reach; without room it shrinks."""
+        """Take runs due anew (a retry, an edit) within the reach; without room it shrinks."""
         for run in sorted(runs):
             if run > self.reach:
                 return

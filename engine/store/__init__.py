@@ -83,7 +83,7 @@ DueRun = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A run that has its attempt journaled: all that is needed to send it and to judge the outcome."""
+    """A run with its attempt journaled: all that sending it and judging its outcome needs."""
 
     scheduled_for_ms: int
     schedule_row: int

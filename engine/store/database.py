@@ -20,10 +20,10 @@ APPLICATION_ID = 0x0FFB_EA70
 """Marks the file as ours (sqlite.org/pragma.html#pragma_application_id)."""
 
 WAL_RESET_FIXED = (3, 51, 3)
-"""The first SQLite in which two connections that commit and checkpoint at once cannot lose pages."""
+"""The first SQLite in which two connections that commit and checkpoint at once lose no pages."""
 
 QUICK_CHECK_BYTES_MAX = 64 * 2**20
-"""Files up to here are checked page by page at each start (about 0.2 s); `offbeat check` does any."""
+"""Files up to here are checked page by page at each start (0.2 s); `offbeat check` does any."""
 
 PAGE_CACHE_KIB = 48 * 1024
 """Of the writer: the interior pages of a million schedules and a herd's leaf pages fit in it."""

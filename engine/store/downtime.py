@@ -9,6 +9,7 @@ and every step may be repeated: runs are unique by key, counted ranges too.
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.core.missed import ALL_WINDOW_SECONDS, MISSED_AFTER_MS, Missed, due_ms, judge, spread_ms
 from engine.core.model import AtTrigger
@@ -34,7 +35,7 @@ _NO_LIMIT = 10**12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stretch:
-    """A row of `downtime`: owed with after < fire_after <= until, and how far the judging has come."""
+    """A row of `downtime`: owed with after < fire_after <= until, and how far judging has come."""
 
     id: int
     after_ms: int
@@ -113,7 +114,7 @@ def judge_slice(db: sqlite3.Connection, now_ms: int) -> bool:
 
 
 def _judge_timetables(db: sqlite3.Connection, stretch: _Stretch, now_ms: int) -> bool:
-    """Judge a page of schedules of the next timetable that was due in the stretch, if any is left."""
+    """Judge a page of schedules of the next timetable due in the stretch, if any is left."""
     if stretch.after_ms >= stretch.until_ms:
         return False  # So short that the planner had already written everything.
     timetable_id, offset_ms, schedule_row = (
@@ -194,7 +195,7 @@ def _judge(
     if missed.skip_count:
         span = {"schedule_id": judged.row, "after": missed.after_ms, "until": missed.run_after_ms}
         db.execute(SQL["count_range"], {**span, "reason": "catch_up", "count": missed.skip_count})
-    written = _write_runs(db, judged, missed, stretch, len(keep), total)
+    written = _write_runs(db, judged, missed, stretch, before=len(keep), total=total)
     return len(rows) + written, written < RUNS_CAUGHT_UP_MAX
 
 
@@ -216,10 +217,11 @@ def _write_runs(
     judged: _Judged,
     missed: Missed,
     stretch: _Stretch,
+    *,
     before: int,
     total: int,
 ) -> int:
-    """Plan the runs that catch up, oldest first, at most a transaction's share beyond those there."""
+    """Plan the runs that catch up, oldest first, at most a transaction's share of new ones."""
     written = 0
     for index, instant in enumerate(_instants(judged.owing, missed)):
         fire_after_ms = instant + judged.owing.offset_ms
@@ -300,7 +302,7 @@ _MANY = 1_000_000
 """The engine's capacity in schedules: enough to weigh all of them."""
 
 
-def _judged(db: sqlite3.Connection, row: Sequence[object]) -> _Judged:
+def _judged(db: sqlite3.Connection, row: Sequence[Any]) -> _Judged:
     (row_id, timetable_id, at, offset, owed_after, start_at, last_owed) = row[:7]
     return _Judged(
         row=row_id,

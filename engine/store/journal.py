@@ -37,9 +37,6 @@ PLAN_ROWS_MAX = 10_000
 PLAN_SLICES_MAX = 500
 """Statements in one planning transaction, for many timetables of a few schedules each."""
 
-ALIVE_EVERY_MS = 3_000
-"""How often an idle engine writes that it is alive: well inside the lookahead, easy on a card."""
-
 TARGETS_CACHED_MAX = 2_000
 """Targets kept between claims; with bodies of 100 KiB this alone may reach 200 MB, so also:"""
 
@@ -80,7 +77,7 @@ class SqliteJournal:
             trigger = trigger_of(spec, None)
         except ValueError as error:
             self.unreadable_timetables += 1
-            log.error("timetable_skipped", timetable=timetable_id, spec=spec, error=str(error))
+            log.warning("timetable_skipped", timetable=timetable_id, error=str(error))
             return None
         return KnownTimetable(timetable_id=timetable_id, trigger=trigger, reach_ms=reach_ms)
 
@@ -220,9 +217,11 @@ def _plan(
     """Plan as many slices as fit; the horizon is on disk with the first row beyond the watermark.
 
     An edit that commits between two pages settles its own runs up to the horizon, so that nothing
-    slips between a page that has passed and a watermark that has not moved yet.
+    slips between a page that has passed and a watermark that has not moved yet. While there is
+    nothing to write, the watermark moves only when half of the lookahead is used up: an idle engine
+    then writes every few seconds, which is easy on a memory card.
     """
-    (alive_ms, watermark_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
+    (_, watermark_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
     rows = 0
     rest = list(slices[PLAN_SLICES_MAX:])
     for index, piece in enumerate(slices[:PLAN_SLICES_MAX]):
@@ -232,7 +231,7 @@ def _plan(
             tail = slices[index + 1 : PLAN_SLICES_MAX]
             rest = [*([] if remainder is None else [remainder]), *tail, *rest]
             break
-    if rows or rest or abs(now_ms - alive_ms) >= ALIVE_EVERY_MS:
+    if rows or rest or watermark_ms < (now_ms + horizon_ms) // 2:
         watermark_ms = watermark_ms if rest else horizon_ms
         values = {"alive": now_ms, "watermark": watermark_ms, "horizon": horizon_ms}
         db.execute(SQL["set_progress"], values)

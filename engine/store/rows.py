@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from engine.core.model import (
-    AtTrigger,
     Attempt,
+    AtTrigger,
     CronTrigger,
     Definition,
     IntervalTrigger,
@@ -28,7 +28,7 @@ _DEFAULT_RETRY = RetryPolicy()
 
 
 def named_rows(db: sqlite3.Connection, statement: str, values: Any) -> list[sqlite3.Row]:
-    """The rows of a query, their columns by name: for the edges, where clarity is worth 2 µs a row."""
+    """A query's rows with columns by name: for the edges, where clarity is worth 2 µs a row."""
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row
     return cursor.execute(statement, values).fetchall()

@@ -55,7 +55,7 @@ def put_drafts(
 def put_draft(
     db: sqlite3.Connection, draft: Draft, now_ms: int, if_match: int | None = None
 ) -> Stored:
-    """Insert or replace one schedule. Raises `Invalid` or `PreconditionFailed`, before any write."""
+    """Insert or replace one schedule. Raises `Invalid`, `PreconditionFailed`, before any write."""
     row = _row(db, draft.definition.schedule_id)
     live = row is not None and row["deleted_at"] is None
     previous = schedule_of(row) if row is not None and live else None
@@ -65,7 +65,7 @@ def put_draft(
             + (f", which is {previous.revision}: read it again" if previous else ": there is none")
         )
     counted_after_ms = row["counted_after"] if row is not None and previous else now_ms
-    return _store(db, draft, previous, row, counted_after_ms, now_ms)
+    return _store(db, draft, previous, row=row, counted_after_ms=counted_after_ms, now_ms=now_ms)
 
 
 def update(
@@ -167,6 +167,7 @@ def _store(
     db: sqlite3.Connection,
     draft: Draft,
     previous: Schedule | None,
+    *,
     row: sqlite3.Row | None,
     counted_after_ms: int,
     now_ms: int,
@@ -198,7 +199,7 @@ def _store(
     )
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
     released = _close_pause(db, row_id, previous, now_ms) if previous and resumed else []
-    settled = _settle_runs(db, row_id, previous, schedule, target_id, now_ms)
+    settled = _settle_runs(db, previous, schedule, row_id=row_id, target_id=target_id)
     return Stored(
         schedule=schedule,
         created=previous is None,
@@ -289,13 +290,14 @@ def _close_pause(
 
 def _settle_runs(
     db: sqlite3.Connection,
-    row_id: int,
     previous: Schedule | None,
     schedule: Schedule,
+    *,
+    row_id: int,
     target_id: int,
-    now_ms: int,
 ) -> list[DueRun]:
     """Bring the runs in sight in line with the edit; those that have a new due time."""
+    now_ms = schedule.updated_at_ms
     planned = _planned(db, row_id) if previous else []
     (_, _, horizon_ms, _) = db.execute(SQL["get_progress"]).fetchone()
     settlement = settle(

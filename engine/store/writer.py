@@ -201,7 +201,9 @@ class Writer:
         assert self._db is not None, "open() comes first"
         with self._busy():
             # `_execute` is how aiosqlite runs each of its own methods on the connection's thread.
-            result: T = await self._db._execute(function, self._db._conn)
+            result: T = await self._db._execute(  # type: ignore[no-untyped-call]  # aiosqlite leaves it bare
+                function, self._db._conn
+            )
         return result
 
     def _throw_back(self, batch: list[_Pending[Any]], error: sqlite3.Error) -> None:
@@ -247,7 +249,9 @@ class Reader:
         """The result of `query`, run outside the event loop."""
         assert self._db is not None, "open() comes first"
         with self._busy():
-            result: T = await self._db._execute(query, self._db._conn)
+            result: T = await self._db._execute(  # type: ignore[no-untyped-call]  # as above
+                query, self._db._conn
+            )
         return result
 
     async def close(self) -> None:
