@@ -44,7 +44,7 @@ CONCRETE = re.compile(r"engine\.store\.[a-z]|engine\.services\.transport\.Aiohtt
 PLACES = {
     "aiohttp": ("engine/services/transport.py", "engine/web/", "engine/cli/"),
     "aiosqlite": ("engine/store/",),
-    "sqlite3": ("engine/store/",),
+    "sqlite3": ("engine/store/", "engine/app.py"),
     "uvloop": ("engine/app.py",),
     "click": ("engine/cli/",),
     "rich": ("engine/cli/",),
