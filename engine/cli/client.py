@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 
+from engine.config import Config
 from engine.core.errors import (
     ConfigError,
     Conflict,
@@ -133,10 +134,9 @@ class Client:
             return response.status, await response.text()
 
     def _nobody(self) -> str:
-        start = "offbeat run"
-        if self._socket:
-            start += f" --listen {self._server}"
-        return f"no engine answers at {self._server}; start one with: {start}"
+        place = self._server if self._socket else urlsplit(self._server).netloc
+        listen = "" if place == Config().listen else f" --listen {place}"
+        return f"no engine answers at {self._server}; start one with: offbeat run{listen}"
 
 
 def schedule_path(name: str, action: str = "") -> str:

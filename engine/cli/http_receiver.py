@@ -6,6 +6,7 @@ trailers.
 """
 
 import asyncio
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -25,16 +26,25 @@ class Received:
     body: bytes
 
 
+# A herd connects at once, and what does not fit here waits a second for its next SYN.
+BACKLOG = 4_096
+
 # Takes a request as soon as it is complete and gives the status to answer with.
 Handler = Callable[[Received], int]
 
 
-async def serve(handler: Handler, *, port: int, delay_seconds: float = 0.0) -> asyncio.Server:
-    """Listen on 127.0.0.1; port 0 lets the kernel choose. Every answer waits `delay_seconds`."""
+def listen(port: int) -> socket.socket:
+    """A socket on 127.0.0.1 that takes connections from now on; port 0 is any free one."""
+    return socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
+
+
+async def serve(
+    handler: Handler, listener: socket.socket, *, delay_seconds: float = 0.0
+) -> asyncio.Server:
+    """Answer what arrives at `listener`, each answer after `delay_seconds`."""
     loop = asyncio.get_running_loop()
-    # A herd connects at once; what does not fit waits a second for its next SYN.
     return await loop.create_server(
-        lambda: _Connection(handler, delay_seconds), "127.0.0.1", port, backlog=4_096
+        lambda: _Connection(handler, delay_seconds), sock=listener, backlog=BACKLOG
     )
 
 

@@ -75,4 +75,8 @@ def command(file: str | None, **flags: object) -> int:
     # Imported here: --help and a wrong flag need no engine.
     from engine.app import run  # noqa: PLC0415
 
+    if config.demo:
+        from engine.cli.demo import accompany  # noqa: PLC0415
+
+        accompany(config.listen)
     return run(config)

@@ -8,6 +8,7 @@ ledger does not have was not made by this sink.
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,7 +20,7 @@ from typing import Any
 import click
 import orjson
 
-from engine.cli.http_receiver import Received, serve
+from engine.cli.http_receiver import Received, listen, serve
 from engine.cli.options import example, output, secrets
 from engine.cli.output import talk
 from engine.cli.signatures import judge
@@ -81,18 +82,22 @@ class Sink:
         return unit_u53(key, number, "sink") < self.fail_rate * 2**53
 
 
-def line_of(record: dict[str, Any]) -> str:
+def address_of(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def write_line(record: dict[str, Any]) -> None:
     """A record for people, on one line."""
     headers = record["headers"]
-    parts = [
+    parts = (
         format_instant(record["wall_ms"]),
         str(record["status"]),
         headers.get("x-schedule-name", f"{record['method']} {record['path']}"),
         *_lateness(record["wall_ms"], headers.get("x-fire-after", "")),
         f"attempt {headers.get('x-attempt', '?')}",
         f"signature {record['webhook_signature']}",
-    ]
-    return "  ".join(parts)
+    )
+    click.echo("  ".join(parts))
 
 
 @click.command(
@@ -152,18 +157,19 @@ def command(
             # Unbuffered: what was answered is in the file, however the sink ends.
             write = _to_file(stack.enter_context(ledger.open("ab", buffering=0)))
         else:
-            write = _as_json if form == "json" else _as_line
+            write = _as_json if form == "json" else write_line
         sink = Sink(clock=SystemClock(), secrets=secrets, fail_rate=fail_rate, write=write)
-        asyncio.run(_receive_until_told(sink, port, delay))
+        listener = stack.enter_context(listen(port))
+        talk(f"the sink listens on {address_of(listener)}")
+        asyncio.run(_receive_until_told(sink, listener, delay))
     talk(f"{sink.received} received, {sink.failed} failed on purpose, {sink.refused} refused")
 
 
-async def _receive_until_told(sink: Sink, port: int, delay_seconds: float) -> None:
+async def _receive_until_told(sink: Sink, listener: socket.socket, delay_seconds: float) -> None:
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
-    async with await serve(sink.receive, port=port, delay_seconds=delay_seconds) as server:
-        talk(f"the sink listens on http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+    async with await serve(sink.receive, listener, delay_seconds=delay_seconds):
         await told.wait()
 
 
@@ -176,10 +182,6 @@ def _to_file(file: RawIOBase) -> Callable[[dict[str, Any]], None]:
 
 def _as_json(record: dict[str, Any]) -> None:
     click.echo(orjson.dumps(record))
-
-
-def _as_line(record: dict[str, Any]) -> None:
-    click.echo(line_of(record))
 
 
 def _lateness(wall_ms: int, fire_after: str) -> list[str]:

@@ -1,0 +1,165 @@
+"""`offbeat explain`: when a schedule fires, or fired, and why then.
+
+Times are computed here, from the schedule's document alone, by the code that the engine runs; the
+engine is asked for the document and for what became of the run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from engine.cli.client import Client, schedule_path
+from engine.cli.options import example, instant, output, server
+from engine.cli.output import local_time, show_json
+from engine.cli.reasons import about_bounds, about_clocks, about_offset
+from engine.cli.schedules import when_of
+from engine.core.document import read_schedule
+from engine.core.errors import NotFound
+from engine.core.identity import format_instant, idempotency_key, parse_instant
+from engine.core.model import CronTrigger, Definition
+from engine.core.timetable import compile_trigger
+
+MANUAL = "a manual run: asked for at this instant, without jitter"
+NO_RUN = "no run (yet): runs are written 5 s before they fire, and pruned after a while"
+
+
+@click.command(
+    "explain",
+    epilog=example(
+        "offbeat explain nightly-report",
+        "offbeat explain nightly-report --at 2027-03-28T01:00:00Z",
+    ),
+)
+@click.argument("name")
+@click.option(
+    "--at", "at_ms", type=instant, help="The occurrence then, or the one before (default: next)."
+)
+@server
+@output
+def command(*, name: str, at_ms: int | None, server: str, form: str) -> None:
+    """Say when the schedule NAME will fire, or did, and why then."""
+    with Client(server) as client:
+        document = client.get(schedule_path(name))
+        planned_ms, run = _occurrence(client, document, at_ms)
+    explanation = _explain(document, planned_ms, run)
+    if form == "json":
+        show_json(explanation)
+    else:
+        _show(explanation)
+
+
+def _occurrence(
+    client: Client, document: dict[str, Any], at_ms: int | None
+) -> tuple[int | None, dict[str, Any] | None]:
+    """Which occurrence is meant, and its run. A manual run is asked for by its own instant."""
+    if at_ms is not None and (run := _run(client, document, at_ms)) is not None:
+        return at_ms, run
+    timetable = compile_trigger(_definition(document).trigger)
+    if at_ms is not None:
+        planned_ms = timetable.until(at_ms) or timetable.after(at_ms)
+    elif document["next"] is not None:
+        planned_ms = parse_instant(document["next"]["scheduled_for"])
+    else:
+        # Nothing is to come, so what was last is meant.
+        runs = client.get("/v1/runs", schedule=document["id"], limit=1)["data"]
+        planned_ms = parse_instant(runs[0]["scheduled_for"]) if runs else None
+    return planned_ms, None if planned_ms is None else _run(client, document, planned_ms)
+
+
+def _run(client: Client, document: dict[str, Any], planned_ms: int) -> dict[str, Any] | None:
+    try:
+        run: dict[str, Any] = client.get(f"/v1/runs/{document['id']}@{format_instant(planned_ms)}")
+    except NotFound:
+        return None
+    return run
+
+
+def _definition(document: dict[str, Any]) -> Definition:
+    draft = read_schedule(document, tenant=document["tenant"], name=document["name"])
+    # Whether the engine adds the sub-second phase shows in the offset alone.
+    return replace(draft.definition, offset_ms=document["offset_ms"])
+
+
+def _explain(
+    document: dict[str, Any], planned_ms: int | None, run: dict[str, Any] | None
+) -> dict[str, Any]:
+    definition = _definition(document)
+    explanation = {
+        "name": definition.name,
+        "id": definition.schedule_id,
+        "trigger": _trigger(document),
+        "offset": about_offset(definition),
+        "offset_ms": definition.offset_ms,
+    }
+    if planned_ms is None:
+        return explanation | {"occurrence": None, "notes": ["it will not fire any more"]}
+    timetable = compile_trigger(definition.trigger)
+    planned = run is None or run["trigger"] != "manual"
+    notes = list(_notes(document, definition, planned_ms, run)) if planned else [MANUAL]
+    occurrence = {
+        "scheduled_for": format_instant(planned_ms),
+        "fire_after": format_instant(planned_ms + (definition.offset_ms if planned else 0)),
+        "idempotency_key": idempotency_key(definition.schedule_id, planned_ms),
+        "local": local_time(planned_ms, document.get("timezone", "UTC")),
+        "before": _instant(timetable.until(planned_ms - 1)),
+        "after": _instant(timetable.after(planned_ms)),
+    }
+    return explanation | {"occurrence": occurrence, "notes": notes, "run": run}
+
+
+def _trigger(document: dict[str, Any]) -> str:
+    parts = [when_of(document)]
+    if document.get("cron_resolved") not in (None, document.get("cron")):
+        parts.append(f"that is {document['cron_resolved']}")
+    if "dst_gap" in document:
+        parts.append(f"dst_gap {document['dst_gap']}, dst_fold {document['dst_fold']}")
+    return ", ".join(parts)
+
+
+def _notes(
+    document: dict[str, Any],
+    definition: Definition,
+    planned_ms: int,
+    run: dict[str, Any] | None,
+) -> Iterator[str]:
+    if isinstance(definition.trigger, CronTrigger):
+        yield from about_clocks(definition.trigger, planned_ms)
+    if run is None:
+        yield from about_bounds(document, planned_ms)
+        yield NO_RUN
+
+
+def _instant(ms: int | None) -> str | None:
+    return None if ms is None else format_instant(ms)
+
+
+def _show(explanation: dict[str, Any]) -> None:
+    lines = [
+        ("schedule", f"{explanation['name']} ({explanation['id']})"),
+        ("trigger", explanation["trigger"]),
+        ("offset", explanation["offset"]),
+    ]
+    if occurrence := explanation["occurrence"]:
+        lines += [
+            ("scheduled_for", f"{occurrence['scheduled_for']} = {occurrence['local']}"),
+            ("fire_after", occurrence["fire_after"]),
+            ("key", occurrence["idempotency_key"]),
+            ("before, after", f"{occurrence['before'] or '-'}, {occurrence['after'] or '-'}"),
+        ]
+    lines += (("note", note) for note in explanation["notes"])
+    for label, text in (*lines, *_run_lines(explanation.get("run"))):
+        click.echo(f"{label:<14} {text}")
+
+
+def _run_lines(run: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if run is None:
+        return
+    reason = f" ({run['reason']})" if run["reason"] else ""
+    again = f", next attempt at {run['next_attempt_at']}" if run["next_attempt_at"] else ""
+    yield "run", f"{run['state']}{reason}, by {run['trigger']}{again}"
+    for attempt in run["attempts"]:
+        status = attempt.get("status") or attempt.get("error") or ""
+        outcome = attempt["outcome"] or "under way"
+        yield f"attempt {attempt['number']}", f"{attempt['started_at']} {outcome} {status}".rstrip()
