@@ -193,7 +193,7 @@ def reasons(source: Source) -> Faults:
         rest = comment[: found.start()] + comment[found.end() :]
         above = any(near in source.comments for near in range(line - 3, line))
         if not found["codes"] or not (re.search(r"\w{2}", rest) or above):
-            yield line, "write the code and the reason: # type: ignore[code]  # Why it is right."
+            yield line, f"{found[1]} needs the code and the reason, there or just above"
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ExceptHandler) and catches_everything(node):
             head = range(node.lineno, (node.body[0].end_lineno or 0) + 1)
@@ -267,9 +267,9 @@ BAD = [
     (banned, "engine/app.py", "from random import random", "identity.unit_u53"),
     (banned, "tests/x.py", "import asyncio\nasyncio.sleep(0)", "clock.run_for"),
     (banned, "tests/x.py", "from unittest import mock", "a fake of engine/testing.py"),
-    (reasons, "engine/app.py", "x = 1  # type: ignore", "the code and the reason"),
-    (reasons, "engine/app.py", "x = 1  # type: ignore[misc]", "the code and the reason"),
-    (reasons, "tests/x.py", "x = 1  # noqa", "the code and the reason"),
+    (reasons, "engine/app.py", "x = 1  # type: ignore", "needs the code and the reason"),
+    (reasons, "engine/app.py", "x = 1  # type: ignore[misc]", "needs the code and the reason"),
+    (reasons, "tests/x.py", "x = 1  # noqa", "needs the code and the reason"),
     (reasons, "engine/app.py", "try: f()\nexcept Exception: pass", "name the exceptions"),
     (reasons, "engine/app.py", "try: f()\nexcept: pass", "name the exceptions"),
     (sql, "engine/store/x.py", "q = 'SELECT id FROM t'", "queries.sql"),
