@@ -49,9 +49,12 @@ def settle(
     if new is None:
         return Settlement(insert=tuple(insert), move=(), cancel=())
     future = [row for row in rows.values() if row.scheduled_for_ms > now_ms]
+    after_ms = now_ms
+    if old is None or old.owed_after_ms != new.owed_after_ms:
+        after_ms = min(now_ms, new.owed_after_ms)  # A one-shot just past is owed from its birth.
     insert += [
         new.fires(instant)
-        for instant in new.between(now_ms, horizon_ms - new.offset_ms, SETTLED_MAX)
+        for instant in new.between(after_ms, horizon_ms - new.offset_ms, SETTLED_MAX)
         if instant not in rows
     ]
     stay = [row for row in future if new.owes(row.scheduled_for_ms)]

@@ -1,0 +1,259 @@
+"""Edits, deletions and pauses while runs are in sight (SPEC §6; case C35, C60)."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.core.errors import Invalid, NotFound
+from engine.core.identity import jitter_offset_ms, parse_instant, schedule_id
+from engine.core.model import Pause
+from tests.simulation.world import MINUTE_MS, World, put, simulate
+
+
+def test_c35_fifty_puts_across_the_fire_instant_make_one_fire(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await world.until("2026-11-30T11:59:59.500Z")
+            for index in range(50):
+                labels = {"revision": str(index)}
+                await put(engine, "noon", cron="0 12 * * *", jitter_seconds=0, labels=labels)
+                await world.clock.run_for(20)
+            assert (await engine.schedules.get("noon")).revision == 50
+            await world.until("2026-11-30T12:10:00Z")
+        assert [s.scheduled_for for s in world.sent()] == ["2026-11-30T12:00:00Z"]
+
+    simulate(main, directory, "2026-11-30T11:59:30Z")
+
+
+def test_an_instant_that_vanishes_and_comes_back_fires_once(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await world.until("2026-11-30T11:59:58Z")
+            for index in range(20):
+                cron = "0 12 * * *" if index % 2 else "30 12 * * *"
+                await put(engine, "noon", cron=cron, jitter_seconds=0)
+                await world.clock.run_for(20)
+            await world.until("2026-11-30T12:10:00Z")
+        assert [s.scheduled_for for s in world.sent()] == ["2026-11-30T12:00:00Z"]
+
+    simulate(main, directory, "2026-11-30T11:59:30Z")
+
+
+def test_c35_the_same_put_again_changes_nothing(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            first = await put(engine, "x", cron="0 12 * * *")
+            await world.clock.run_for(1_000)
+            again = await put(engine, "x", cron="0 12 * * *")
+            assert again == first
+            changed = await put(engine, "x", cron="5 12 * * *")
+            assert changed.revision == 2
+
+    simulate(main, directory, "2026-11-30T11:00:00Z")
+
+
+def test_an_edit_takes_effect_inside_the_lookahead(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "gone", cron="0 12 * * *", jitter_seconds=0)
+            await put(engine, "come", cron="0 13 * * *", jitter_seconds=0)
+            await put(engine, "move", cron="0 12 * * *", jitter_seconds=0)
+            await world.until("2026-11-30T11:59:58Z")
+            await put(engine, "gone", cron="0 13 * * *", jitter_seconds=0)
+            await put(engine, "come", cron="0 12 * * *", jitter_seconds=0)
+            moved = await put(engine, "move", cron="0 12 * * *", jitter_seconds=30)
+            await put(engine, "fresh", cron="0 12 * * *", jitter_seconds=0)
+            await world.until("2026-11-30T12:01:00Z")
+        offset_ms = moved.definition.offset_ms
+        assert [(s.name, s.scheduled_for) for s in world.sent()] == [
+            ("come", "2026-11-30T12:00:00Z"),
+            ("fresh", "2026-11-30T12:00:00Z"),
+            ("move", "2026-11-30T12:00:00Z"),
+        ]
+        start_ms = world.ledger[0][0]
+        assert world.ledger[2][0] - start_ms == offset_ms
+        cancelled = world.rows("SELECT state, reason FROM job_run WHERE state = 'cancelled'")
+        assert cancelled == [("cancelled", "vanished")]
+
+    simulate(main, directory, "2026-11-30T11:59:00Z")
+
+
+def test_a_run_in_sight_gets_the_new_target(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", cron="0 12 * * *", jitter_seconds=0)
+            await world.until("2026-11-30T11:59:58Z")
+            target = {"url": "http://127.0.0.1:9/new", "body": "hello"}
+            await put(engine, "x", cron="0 12 * * *", jitter_seconds=0, target=target)
+            await world.until("2026-11-30T12:01:00Z")
+        assert [(r.url, r.body) for _, r in world.ledger] == [("http://127.0.0.1:9/new", b"hello")]
+
+    simulate(main, directory, "2026-11-30T11:59:00Z")
+
+
+def test_deleted_and_made_again_it_is_the_same_schedule(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            before = await put(engine, "x", cron="* * * * *", jitter_seconds=0)
+            await world.until("2026-11-30T12:00:57Z")
+            await engine.schedules.delete("x")
+            with pytest.raises(NotFound):
+                await engine.schedules.get("x")
+            again = await put(engine, "x", cron="* * * * *", jitter_seconds=0)
+            assert again.definition.schedule_id == before.definition.schedule_id
+            await world.until("2026-11-30T12:02:30Z")
+        # 12:01 was planned, cancelled by the deletion, and is owed again; it fires once.
+        assert [s.scheduled_for for s in world.sent()] == [
+            "2026-11-30T12:01:00Z",
+            "2026-11-30T12:02:00Z",
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_an_occurrence_that_ran_does_not_run_again_after_a_deletion(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", at="2026-11-30T12:00:05Z")
+            await world.until("2026-11-30T12:00:08Z")
+            await engine.schedules.delete("x")
+            await put(engine, "x", at="2026-11-30T12:00:05Z")
+            await world.until("2026-11-30T12:05:00Z")
+        assert len(world.sent()) == 1
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_pause_skips_what_falls_into_it_and_resuming_replays_nothing(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", cron="* * * * *", jitter_seconds=0)
+            await world.until("2026-11-30T12:01:57Z")  # 12:02 is planned.
+            await engine.schedules.pause("x", Pause(reason="maintenance"))
+            await world.until("2026-11-30T12:05:30Z")
+            await engine.schedules.resume("x")
+            await world.until("2026-11-30T12:07:30Z")
+        assert [s.scheduled_for for s in world.sent()] == [
+            "2026-11-30T12:01:00Z",
+            "2026-11-30T12:06:00Z",
+            "2026-11-30T12:07:00Z",
+        ]
+        skipped = world.rows("SELECT state, reason FROM job_run WHERE state = 'skipped'")
+        counted = world.rows("SELECT reason, count FROM counted_range")
+        assert skipped == [("skipped", "paused")]
+        assert counted == [("paused", 3)]  # 12:03, 12:04, 12:05
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_a_pause_between_scheduled_for_and_fire_after_ends_in_time_or_skips(
+    directory: Path,
+) -> None:
+    """What counts is whether the claim falls in the pause."""
+    early, late = _names_with_offsets_over(20_000)
+
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            for name in (early, late):
+                await put(engine, name, cron="0 * * * *", jitter_seconds=60)
+            await world.until("2026-11-30T12:00:02Z")
+            for name in (early, late):
+                await engine.schedules.pause(name, Pause())
+            await world.until("2026-11-30T12:00:10Z")
+            await engine.schedules.resume(early)
+            await world.until("2026-11-30T12:01:30Z")
+            await engine.schedules.resume(late)
+            await world.until("2026-11-30T12:05:00Z")
+        assert [s.name for s in world.sent()] == [early]
+        ended = world.rows("SELECT state, reason FROM job_run WHERE state = 'skipped'")
+        assert ended == [("skipped", "paused")]
+
+    simulate(main, directory, "2026-11-30T11:59:30Z")
+
+
+def test_a_pause_with_an_end_resumes_by_itself(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(
+                engine,
+                "x",
+                cron="* * * * *",
+                jitter_seconds=0,
+                paused=True,
+                paused_until="2026-11-30T12:03:30Z",
+            )
+            await world.until("2026-11-30T12:05:30Z")
+            assert (await engine.schedules.get("x")).pause is None
+        assert [s.scheduled_for for s in world.sent()] == [
+            "2026-11-30T12:04:00Z",
+            "2026-11-30T12:05:00Z",
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_a_manual_run_goes_out_at_once_under_a_key_of_its_own(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", cron="0 0 1 1 *")
+            await world.clock.run_for(1_000)
+            first = await engine.schedules.trigger("x")
+            second = await engine.schedules.trigger("x")
+            assert [r.scheduled_for_ms % 1_000 for r in (first, second)] == [1, 2]
+            await world.clock.run_for(1_000)
+        assert [(s.scheduled_for, s.trigger) for s in world.sent()] == [
+            ("2026-11-30T12:00:01.001Z", "manual"),
+            ("2026-11-30T12:00:01.002Z", "manual"),
+        ]
+        assert len({s.key for s in world.sent()}) == 2
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("at", "timezone", "fires"),
+    [
+        ("2026-11-30T12:05:00", "America/New_York", "2026-11-30T17:05:00Z"),
+        ("2026-11-30T12:00:00.500Z", None, "2026-11-30T12:00:00.500Z"),
+        ("2026-11-30T12:00:03Z", None, "2026-11-30T12:00:03Z"),
+        ("2026-11-30T11:59:55Z", None, "2026-11-30T12:00:00Z"),
+        ("2027-03-14T02:30:00", "America/New_York", "2027-03-14T07:00:00Z"),
+        ("2027-11-07T01:30:00", "America/New_York", "2027-11-07T05:30:00Z"),
+    ],
+)
+def test_c60_a_one_shot_fires_once_at_its_instant(
+    directory: Path, at: str, timezone: str | None, fires: str
+) -> None:
+    async def main(world: World) -> None:
+        zone = {"timezone": timezone} if timezone else {}
+        async with world.engine() as engine:
+            await put(engine, "once", at=at, **zone)
+            await world.clock.run_for(5_000)
+        if fires > "2026-11-30T12:01":
+            # Months in steps of a second would be slow: the engine is away until just before.
+            world.clock.step(parse_instant(fires) - world.clock.now_ms() - 7_000)
+            async with world.engine():
+                await world.clock.run_for(15_000)
+        async with world.engine():
+            await world.clock.run_for(MINUTE_MS)
+        # The first has 5 s of grace: it is sent as soon as the engine sees it.
+        assert [s.at[:19] for s in world.sent()] == [fires[:19]]
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+@pytest.mark.parametrize("at", ["2026-11-30T11:59:00Z", "2026-11-30T12:05:00"])
+def test_c60_an_instant_past_or_without_a_zone_is_refused(directory: Path, at: str) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            with pytest.raises(Invalid) as refused:
+                await put(engine, "once", at=at)
+            assert refused.value.faults[0].pointer == "/at"
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def _names_with_offsets_over(offset_ms: int) -> tuple[str, str]:
+    names = (f"n{index}" for index in range(100))
+    over = [n for n in names if jitter_offset_ms(schedule_id("default", n), 60) > offset_ms]
+    return over[0], over[1]
