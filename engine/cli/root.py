@@ -4,8 +4,6 @@ Exit codes: 0 done, 1 failed, 2 usage or invalid input, 3 no server, 4 not found
 6 differences. An error is one line on stderr and never a traceback; data alone is on stdout.
 """
 
-import os
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -71,10 +69,6 @@ def execute(arguments: Sequence[str]) -> int:
         return _say(_one_line(sentence_of(error)), code)
     except (KeyboardInterrupt, click.Abort):
         return 130  # 128 + SIGINT, as shells count.
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain again when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         return _say(_one_line(str(error)), 1)
     except Exception as error:  # The last line of defence: a bug is one line, too.

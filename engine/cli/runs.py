@@ -23,7 +23,7 @@ _COLUMNS = (
     epilog=example("offbeat runs", "offbeat runs --schedule nightly-report --state failed -o json"),
 )
 @click.option("--schedule", metavar="NAME", help="Of this schedule (name or id).")
-@click.option("--state", type=click.Choice([*State]), help="In this state.")
+@click.option("--state", type=click.Choice([state.value for state in State]), help="In this state.")
 @click.option(
     "--limit",
     type=click.IntRange(1, LIMIT_MAX),

@@ -1,0 +1,55 @@
+"""The command line as a caller sees it: exit code, stdout, stderr. The engine is a real one."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from engine.cli.root import execute
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Offbeat = Callable[..., Result]
+
+
+@pytest.fixture
+def offbeat(capsys: pytest.CaptureFixture[str]) -> Offbeat:
+    """Run a command line in this process: `offbeat("next", "* * * * *")`."""
+
+    def run(*arguments: str) -> Result:
+        code = execute(arguments)
+        captured = capsys.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of an engine of its own, on an empty data directory."""
+    # Not under tmp_path: a socket's path has 108 bytes at most.
+    with TemporaryDirectory() as directory:
+        address = f"unix:{Path(directory) / 'engine.sock'}"
+        command = [sys.executable, "-m", "engine", "run", "--listen", address]
+        command += ["--data-dir", f"{directory}/data"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if '"listening"' in line:
+                    break
+            yield address
+            process.terminate()
+            process.communicate(timeout=30)
+        assert process.returncode == 0

@@ -1,0 +1,175 @@
+"""Commands that ask an engine, against a real one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Offbeat, Result
+
+# Nothing listens there; no run of these tests gets so far.
+TARGET = 'target = { url = "http://127.0.0.1:9/hook" }'
+NIGHTLY = f"""
+[schedules.nightly-report]
+cron = "30 2 * * *"
+timezone = "Europe/Berlin"
+jitter_seconds = 60
+{TARGET}
+"""
+
+
+@pytest.fixture
+def asking(offbeat: Offbeat, server: str, monkeypatch: pytest.MonkeyPatch) -> Offbeat:
+    monkeypatch.setenv("OFFBEAT_SERVER", server)
+    return offbeat
+
+
+@pytest.fixture
+def apply(asking: Offbeat, tmp_path: Path) -> Any:
+    def put(toml: str, *options: str) -> Result:
+        path = tmp_path / "schedules.toml"
+        path.write_text(toml)
+        return asking("apply", str(path), *options)
+
+    return put
+
+
+def test_apply_says_what_it_did_and_repeats_without_effect(apply: Any):
+    first = apply(f"{NIGHTLY}[schedules.beat]\nevery = 86400\n{TARGET}\n")
+    assert (first.code, first.err) == (0, "2 created\n")
+    assert first.out.splitlines()[1:] == ["nightly-report  created", "beat            created"]
+    again = apply(f"{NIGHTLY}[schedules.beat]\nevery = 43200\n{TARGET}\n")
+    assert (again.code, again.err) == (0, "1 updated, 1 unchanged\n")
+
+
+def test_apply_puts_what_it_can_and_names_every_fault_of_the_rest(apply: Any, asking: Offbeat):
+    result = apply(
+        f'{NIGHTLY}[schedules.bad]\ncron = "61 * * * *"\ntimezone = "Berlin"\n{TARGET}\n',
+        "-o",
+        "json",
+    )
+    assert result.code == 2
+    assert [line["status"] for line in json.loads(result.out)] == ["unchanged", "error"]
+    fault, total = result.err.splitlines()
+    assert fault.startswith("bad: cron: minute '61'")
+    assert "timezone: 'Berlin'" in fault
+    assert total == "1 unchanged, 1 refused"
+    assert asking("schedules", "get", "bad").code == 4
+
+
+def test_schedules_are_listed_shown_rested_woken_and_deleted(apply: Any, asking: Offbeat):
+    apply(f"{NIGHTLY}[schedules.gone-soon]\nevery = 86400\nphase = 7\n{TARGET}\n")
+    listed = asking("schedules").out
+    assert "nightly-report  30 2 * * * (Europe/Berlin)  60" in listed
+    assert "every 86400 s at +7 s" in listed
+    assert json.loads(asking("schedules", "get", "gone-soon").out)["phase"] == 7
+    paused = asking("schedules", "pause", "gone-soon", "--until", "2096-02-29T00:00:00Z")
+    assert paused.err == "gone-soon rests until 2096-02-29T00:00:00Z\n"
+    [row] = [row for row in asking("schedules").out.splitlines() if row.startswith("gone-soon")]
+    assert "  paused  " in row
+    assert asking("schedules", "resume", "gone-soon").err.startswith("gone-soon fires next at 2")
+    assert asking("schedules", "delete", "gone-soon").err == "gone-soon is gone\n"
+    gone = asking("schedules", "delete", "gone-soon")
+    assert (gone.code, gone.err) == (4, "offbeat: there is no such schedule\n")
+    assert "gone-soon" not in [d["name"] for d in json.loads(asking("schedules", "-o", "json").out)]
+
+
+def test_secrets_are_printed_one_a_line(asking: Offbeat):
+    [secret] = asking("secrets").out.splitlines()
+    assert secret.startswith("whsec_")
+    assert json.loads(asking("secrets", "-o", "json").out) == {"secrets": [secret]}
+
+
+def test_a_triggered_run_is_listed_and_explained(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
+    run_id = asking("schedules", "trigger", "nightly-report").out.strip()
+    schedule, _, instant = run_id.partition("@")
+    rows = json.loads(asking("runs", "--schedule", "nightly-report", "-o", "json").out)
+    assert rows[0]["id"] == run_id
+    assert instant in asking("runs", "--limit", "1").out
+    assert json.loads(asking("runs", "--state", "skipped", "-o", "json").out) == []
+    explained = json.loads(asking("explain", "nightly-report", "--at", instant, "-o", "json").out)
+    assert (explained["id"], explained["run"]["id"]) == (schedule, run_id)
+    assert explained["occurrence"]["fire_after"] == instant
+    assert explained["notes"] == ["a manual run: asked for at this instant, without jitter"]
+    assert "by manual" in asking("explain", "nightly-report", "--at", instant).out
+
+
+def test_explain_shows_when_and_why_then(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
+    result = asking("explain", "nightly-report", "--at", "2027-03-28T12:00:00Z")
+    assert result.code == 0
+    lines = dict(line.split(maxsplit=1) for line in result.out.splitlines())
+    assert lines["schedule"] == "nightly-report (sch_tq9s2dobvk1gq0sevfcr4j94no)"
+    assert lines["trigger"] == "30 2 * * * (Europe/Berlin), dst_gap shift, dst_fold first"
+    assert lines["offset"].startswith("45.759 s of 60 s (explicit): sha256(id)[0:8] = 0x1cc0")
+    assert lines["scheduled_for"] == "2027-03-28T01:00:00Z = 2027-03-28 03:00:00 +02:00"
+    assert lines["fire_after"] == "2027-03-28T01:00:45.759Z"
+    assert lines["before,"] == "after  2027-03-27T01:30:00Z, 2027-03-29T00:30:00Z"
+    assert "clocks go from 02:00 to 03:00 on 28 March 2027" in result.out
+
+
+def test_explain_takes_the_next_occurrence_unless_told(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
+    document = json.loads(asking("schedules", "get", "nightly-report").out)
+    explained = json.loads(asking("explain", "nightly-report", "-o", "json").out)
+    assert explained["occurrence"]["scheduled_for"] == document["next"]["scheduled_for"]
+
+
+def test_explain_says_when_nothing_is_to_come(apply: Any, asking: Offbeat):
+    apply(f'[schedules.over]\ncron = "0 0 1 1 *"\nend_at = 2020-01-01T00:00:00Z\n{TARGET}\n')
+    explained = json.loads(asking("explain", "over", "-o", "json").out)
+    assert (explained["occurrence"], explained["notes"]) == (None, ["it will not fire any more"])
+    before = json.loads(asking("explain", "over", "--at", "2021-01-01T00:00:00Z", "-o", "json").out)
+    assert "not owed: after end_at, 2020-01-01T00:00:00Z" in before["notes"]
+
+
+def test_what_does_not_exist_is_exit_code_4(asking: Offbeat):
+    assert {asking(*command).code for command in (("explain", "x"), ("schedules", "get", "x"))} == {
+        4
+    }
+    assert asking("schedules", "trigger", "no such/name").code == 4
+    assert asking("runs", "--schedule", "sch_nothing").code == 0
+
+
+def test_an_imported_crontab_is_put_once_and_what_left_it_is_named(asking: Offbeat, tmp_path: Path):
+    # C35 of the shared cases, over the API.
+    crontab = tmp_path / "mine"
+    lines = [f"{minute} 5 * * * curl http://127.0.0.1:9/{minute}" for minute in (1, 2, 3)]
+
+    def put(lines: list[str]) -> list[str]:
+        crontab.write_text("\n".join(lines))
+        result = asking("import", "crontab", str(crontab), "--tz", "UTC", "--apply")
+        assert result.code == 0
+        return [line for line in result.err.splitlines() if ": note: " not in line]
+
+    assert put(lines) == ["3 created"]
+    assert put(lines) == ["3 unchanged"]
+    edited = [lines[0].replace("1 5", "1 6", 1), *lines[1:]]
+    assert put(edited) == ["1 updated, 2 unchanged"]
+    assert put(edited[::-1]) == ["3 unchanged"]
+    total, gone = put(edited[:2])
+    assert total == "2 unchanged"
+    assert gone.startswith("no longer in mine: offbeat schedules delete 127.0.0.1-9-3-")
+
+
+def test_check_reads_beside_the_running_engine(asking: Offbeat, server: str):
+    directory = Path(server.removeprefix("unix:")).parent / "data"
+    result = asking("check", "--data-dir", str(directory))
+    assert (result.code, result.out) == (0, f"{directory}/offbeat.db is whole\n")
+    as_json = json.loads(asking("check", "--data-dir", str(directory), "-o", "json").out)
+    assert as_json["faults"] == []
+
+
+def test_check_names_what_is_wrong(asking: Offbeat, tmp_path: Path):
+    (tmp_path / "offbeat.db").write_bytes(b"not a database" * 100)
+    result = asking("check", "--data-dir", str(tmp_path))
+    assert (result.code, "not an SQLite database" in result.out) == (1, True)
+
+
+def test_a_second_engine_on_the_directory_is_a_conflict(asking: Offbeat, server: str):
+    directory = Path(server.removeprefix("unix:")).parent / "data"
+    result = asking("run", "--data-dir", str(directory), "--listen", f"{server}2")
+    assert (result.code, result.err.count("\n")) == (5, 1)
+    assert "another engine is running" in result.err

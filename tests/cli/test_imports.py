@@ -1,0 +1,58 @@
+"""`offbeat import crontab` without an engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli.imports import local_timezone
+from engine.cli.schedule_files import read_files
+from tests.cli.conftest import Offbeat
+
+CRONTAB = (
+    "MAILTO=ops\n0 5 * * * curl -s https://h.example/r\n@reboot php x.php\n1 6 * * * php x.php\n"
+)
+
+
+@pytest.fixture
+def crontab(tmp_path: Path) -> str:
+    path = tmp_path / "mine"
+    path.write_text(CRONTAB)
+    return str(path)
+
+
+def test_by_default_nothing_is_put_and_every_line_is_accounted_for(offbeat: Offbeat, crontab: str):
+    result = offbeat("import", "crontab", crontab, "--tz", "Europe/Berlin")
+    assert result.code == 1
+    header, row = result.out.splitlines()
+    assert header.split() == ["line", "schedule", "cron", "timezone", "what"]
+    assert "0 5 * * *  Europe/Berlin  GET https://h.example/r" in row
+    said = result.err.splitlines()
+    assert f"{crontab}:1: note: MAILTO: nobody is mailed; see offbeat runs --state failed" in said
+    assert f"{crontab}:3: @reboot is no instant; start it with the machine" in said
+    assert f"{crontab}:4: not a web call; --target URL makes it a POST of the command" in said
+    assert said[-1] == "1 schedules; --apply puts them"
+
+
+def test_as_json_it_is_a_file_for_apply(offbeat: Offbeat, crontab: str, tmp_path: Path):
+    target = ("--target", "http://127.0.0.1:9000/run")
+    result = offbeat("import", "crontab", crontab, *target, "--dry-run", "-o", "json")
+    (tmp_path / "schedules.json").write_text(result.out)
+    documents = read_files([tmp_path / "schedules.json"])
+    assert [document["cron"] for document in documents] == ["0 5 * * *", "1 6 * * *"]
+    assert documents[1]["target"]["json"] == {"command": "php x.php"}
+    assert {document["labels"]["crontab"] for document in documents} == {"mine"}
+
+
+def test_a_crontab_that_is_taken_over_whole_is_exit_code_0(offbeat: Offbeat, tmp_path: Path):
+    (tmp_path / "cron").write_text("0 5 * * * root wget -q http://h.example\n")
+    result = offbeat("import", "crontab", "--system", str(tmp_path / "cron"), "-o", "json")
+    assert result.code == 0
+    assert len(json.loads(result.out)["schedules"]) == 1
+
+
+def test_the_zone_of_this_machine_is_an_iana_name(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", ":Asia/Tokyo")
+    assert local_timezone() == "Asia/Tokyo"
+    monkeypatch.setenv("TZ", "EST5EDT4")
+    assert local_timezone() != "EST5EDT4"

@@ -1,0 +1,59 @@
+"""Files of schedules."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli.schedule_files import read_files
+from engine.core.errors import Invalid
+
+
+def test_toml_and_json_say_the_same(tmp_path: Path):
+    toml, as_json = tmp_path / "a.toml", tmp_path / "b.json"
+    toml.write_text('[schedules."a.b"]\nevery = 60\ntarget = { url = "http://h.example" }\n')
+    document = {"every": 60, "target": {"url": "http://h.example"}}
+    as_json.write_text(json.dumps({"schedules": {"c": document}}))
+    assert read_files([toml, as_json]) == [{"name": "a.b", **document}, {"name": "c", **document}]
+
+
+def test_toml_times_become_text(tmp_path: Path):
+    path = tmp_path / "a.toml"
+    path.write_text("[schedules.a]\nat = 2027-03-28T02:30:00\nstart_at = 2027-01-01T00:00:00Z\n")
+    [document] = read_files([path])
+    assert (document["at"], document["start_at"]) == (
+        "2027-03-28T02:30:00",
+        "2027-01-01T00:00:00+00:00",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.toml", "= 1", "not TOML"),
+        ("a.json", "{", "not JSON"),
+        ("a.json", '{"schedules": {"a": {}, "a": {}}}', "a appears twice"),
+        ("a.json", "[]", "one table, schedules"),
+        ("a.json", '{"schedules": {}, "more": 1}', "one table, schedules"),
+        ("a.json", '{"schedules": {"a": 1}}', "a is not a table"),
+        ("a.json", '{"schedules": {"a": {"name": "b"}}}', "a calls itself b"),
+        ("a.yaml", "", "ends in .toml or .json"),
+    ],
+)
+def test_a_file_that_is_not_what_it_should_be_is_refused(
+    name: str, content: str, says: str, tmp_path: Path
+):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(Invalid) as caught:
+        read_files([tmp_path / name])
+    assert f"{tmp_path / name}: " in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_every_fault_of_every_file_is_told_at_once(tmp_path: Path):
+    (tmp_path / "a.toml").write_text("[schedules.a]\nevery = 1\n")
+    (tmp_path / "b.toml").write_text("[schedules.a]\nevery = 2\n")
+    with pytest.raises(Invalid) as caught:
+        read_files([tmp_path / name for name in ("a.toml", "b.toml", "c.toml")])
+    assert len(caught.value.faults) == 2
+    assert f"a is in {tmp_path / 'a.toml'} already" in str(caught.value)
