@@ -60,10 +60,7 @@ class Schedules:
         self, *, limit: int, after_name: str | None
     ) -> tuple[list[Schedule], str | None]:
         """Up to `limit` schedules by name, and the name after which to go on."""
-        found = await self._store.page(self._tenant, limit=limit + 1, after_name=after_name or "")
-        if len(found) <= limit:
-            return found, None
-        return found[:limit], found[limit - 1].definition.name
+        return await self._store.page(self._tenant, limit=limit, after_name=after_name or "")
 
     async def delete(self, name: str, *, if_match: int | None = None) -> None:
         """Delete, and cancel what waits."""

@@ -15,7 +15,7 @@ from engine.core.missed import ALL_WINDOW_SECONDS, MISSED_AFTER_MS, Missed, due_
 from engine.core.model import AtTrigger
 from engine.core.owed import Owing
 from engine.core.timetable import Timetable, compile_trigger
-from engine.store.rows import trigger_of
+from engine.store.rows import timetable_of, trigger_of
 from engine.store.statements import statements
 
 SQL = statements()
@@ -264,16 +264,8 @@ def _advance(
     db.execute(SQL["advance_downtime"], {"id": stretch.id, **position})
 
 
-def _timetable(spec: str) -> Timetable | None:
-    """The compiled timetable; None when this version cannot read it (the planner has logged it)."""
-    try:
-        return compile_trigger(trigger_of(spec, None))
-    except ValueError:
-        return None
-
-
 def _was_due(spec: str, stretch: _Stretch) -> bool:
-    timetable = _timetable(spec)
+    timetable = timetable_of(spec)  # None: unreadable, which the planner has logged.
     first = timetable.after(stretch.after_ms - OFFSET_MS_MAX) if timetable else None
     return first is not None and first <= stretch.until_ms
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from engine.core.errors import Invalid
 from engine.core.model import (
     Attempt,
     AtTrigger,
@@ -23,6 +24,7 @@ from engine.core.model import (
     Target,
     Trigger,
 )
+from engine.core.timetable import Timetable, compile_trigger
 
 _DEFAULT_RETRY = RetryPolicy()
 
@@ -149,8 +151,21 @@ def _written(trigger: Trigger) -> str | None:
     return None
 
 
-def schedule_of(row: sqlite3.Row) -> Schedule:
-    """The schedule in a row of `get_schedule` or `list_schedules`."""
+def timetable_of(spec: str) -> Timetable | None:
+    """The timetable that a text describes; None when this version cannot read it."""
+    try:
+        return compile_trigger(trigger_of(spec, None))
+    except (ValueError, Invalid):
+        return None
+
+
+def schedule_of(row: sqlite3.Row) -> Schedule | None:
+    """The schedule in a row of `get_schedule` or `list_schedules`.
+
+    None when another version wrote a trigger into it that this one cannot read.
+    """
+    if row["spec"] is not None and timetable_of(row["spec"]) is None:
+        return None
     return Schedule(
         definition=_definition_of(row),
         pause=_pause_of(row),

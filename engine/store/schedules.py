@@ -58,7 +58,7 @@ def put_draft(
     """Insert or replace one schedule. Raises `Invalid`, `PreconditionFailed`, before any write."""
     row = _row(db, draft.definition.schedule_id)
     live = row is not None and row["deleted_at"] is None
-    previous = schedule_of(row) if row is not None and live else None
+    previous = schedule_of(row) if row is not None and live else None  # Unreadable: replaced.
     if if_match is not None and (previous is None or previous.revision != if_match):
         raise PreconditionFailed(
             f"revision {if_match} is not the current one"
@@ -84,15 +84,23 @@ def get(db: sqlite3.Connection, public_id: str) -> Schedule:
     row = _row(db, public_id)
     if row is None or row["deleted_at"] is not None:
         raise NotFound("there is no such schedule")
-    return schedule_of(row)
+    schedule = schedule_of(row)
+    if schedule is None:
+        raise Conflict(
+            "another version of offbeat wrote this schedule; put it again, or run that version"
+        )
+    return schedule
 
 
-def page(db: sqlite3.Connection, tenant: str, limit: int, after_name: str) -> list[Schedule]:
-    """Schedules of a tenant by name, those after `after_name`."""
-    rows = named_rows(
-        db, SQL["list_schedules"], {"tenant": tenant, "limit": limit, "after": after_name}
-    )
-    return [schedule_of(row) for row in rows]
+def page(
+    db: sqlite3.Connection, tenant: str, limit: int, after_name: str
+) -> tuple[list[Schedule], str | None]:
+    """Schedules of a tenant by name, those after `after_name`; and the name to go on after."""
+    values = {"tenant": tenant, "limit": limit + 1, "after": after_name}
+    rows = named_rows(db, SQL["list_schedules"], values)
+    next_name = rows[limit - 1]["name"] if len(rows) > limit else None
+    found = [schedule_of(row) for row in rows[:limit]]
+    return [schedule for schedule in found if schedule is not None], next_name
 
 
 def delete(

@@ -39,7 +39,9 @@ class SqliteSchedules:
     async def get(self, schedule_id: str) -> Schedule:
         return await self._reader.read(lambda db: schedules.get(db, schedule_id))
 
-    async def page(self, tenant: str, *, limit: int, after_name: str) -> list[Schedule]:
+    async def page(
+        self, tenant: str, *, limit: int, after_name: str
+    ) -> tuple[list[Schedule], str | None]:
         return await self._reader.read(lambda db: schedules.page(db, tenant, limit, after_name))
 
     async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None:

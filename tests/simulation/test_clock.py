@@ -31,9 +31,7 @@ def test_c33_a_clock_set_back_fires_nothing_twice_and_nothing_late(directory: Pa
     simulate(main, directory, "2026-11-30T12:01:00Z")
 
 
-@pytest.mark.parametrize(
-    ("policy", "late"), [("skip", []), ("latest", ["2026-12-01T11:10:00Z"])]
-)
+@pytest.mark.parametrize(("policy", "late"), [("skip", []), ("latest", ["2026-12-01T11:10:00Z"])])
 def test_c33_a_clock_set_forward_by_a_day_is_a_day_of_misses(
     directory: Path, policy: str, late: list[str]
 ) -> None:

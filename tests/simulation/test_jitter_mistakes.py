@@ -137,9 +137,7 @@ def test_jitter_must_fit_inside_the_deadline(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:
             with pytest.raises(Invalid) as refused:
-                await put(
-                    engine, "x", cron="0 * * * *", jitter_seconds=60, deadline_seconds=30
-                )
+                await put(engine, "x", cron="0 * * * *", jitter_seconds=60, deadline_seconds=30)
             assert refused.value.faults[0].pointer == "/jitter_seconds"
 
     simulate(main, directory, "2026-11-30T12:00:00Z")

@@ -46,9 +46,7 @@ class World:
         transport = FakeTransport(self.clock, answer=self.answer, delay_ms=self.delay_ms)
         transport.ledger = self.ledger
         config = Config(data_dir=self.directory, **settings)
-        return Engine(
-            config, clock=self.clock, transport=lambda: transport, busy=self.clock.hold
-        )
+        return Engine(config, clock=self.clock, transport=lambda: transport, busy=self.clock.hold)
 
     def sent(self, name: str | None = None) -> list[Sent]:
         """What reached the receiver, oldest first."""
