@@ -50,7 +50,7 @@ def read_lines(content: bytes, *, system: bool) -> Iterator[Line]:
     variables: dict[str, str] = {}
     for number, raw in enumerate(content.split(b"\n"), start=1):
         try:
-            text = raw.decode("utf-8").removeprefix("\ufeff").strip()
+            text = raw.decode("utf-8").removeprefix("\ufeff").strip(_BLANKS + "\r")
         except UnicodeDecodeError:
             yield Unread(line=number, reason="not UTF-8")
             continue
@@ -64,6 +64,8 @@ def read_lines(content: bytes, *, system: bool) -> Iterator[Line]:
             yield _read_job(number, text, system=system, variables=dict(variables))
 
 
+# Nothing else separates words for cron, no-break spaces least of all.
+_BLANKS = " \t"
 _SETTING = re.compile(
     r"""(?: "(?P<double>[^"]+)" | '(?P<single>[^']+)' | (?P<bare>[^\s="']+) )
         \s* = \s* (?P<value>.*)""",
@@ -86,7 +88,7 @@ def _read_job(number: int, text: str, *, system: bool, variables: Mapping[str, s
     text = text.removeprefix("-")
     times = 1 if text.startswith("@") else 5
     fields = times + 1 if system else times
-    words = text.split(None, fields)
+    words = re.split(f"[{_BLANKS}]+", text, maxsplit=fields)
     if len(words) <= fields:
         return Unread(line=number, reason=_shortage(len(words), times))
     command, stdin = _split_percent(words[fields])
@@ -94,7 +96,7 @@ def _read_job(number: int, text: str, *, system: bool, variables: Mapping[str, s
         line=number,
         cron=" ".join(words[:times]),
         user=words[times] if system else None,
-        command=command.rstrip(),
+        command=command.rstrip(_BLANKS),
         stdin=stdin,
         variables=variables,
     )

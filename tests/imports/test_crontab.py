@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.core.document import read_schedule
 from engine.core.errors import Invalid
 from engine.imports.crontab import Import, read_crontab
-from engine.imports.crontab_lines import Job, read_lines
+from engine.imports.crontab_lines import Job, Setting, read_lines
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RUNNER = "http://127.0.0.1:9000/run"
@@ -234,3 +236,55 @@ def test_the_lines_that_web_applications_document_become_webhooks_where_they_cal
     assert [line for remark in result.refused for line in remark.lines] == [2, 6, 7, 8, 13]
     posted = read_fixture("web_applications", target=RUNNER, system=False)
     assert (len(posted.schedules), posted.refused) == (12, ())
+
+
+_TIMES = ["0 5 * * * ", "@daily root ", "CRON_TZ = ", "* * * ", "", "61 * * * * root "]
+_WORDS = [
+    "curl ",
+    "wget ",
+    "-d ",
+    "@- ",
+    "-O ",
+    "--json ",
+    "http://h.example ",
+    "A=b",
+    "Asia/Tokyo",
+]
+_MARKS = [
+    "%",
+    "\\%",
+    "'",
+    '"',
+    "$(",
+    ")",
+    "`",
+    "\\",
+    ">",
+    "&",
+    "2>&1 ",
+    "#",
+    "\t",
+    "\r",
+    "\x00",
+    "é",
+]
+_LINES = st.builds(
+    lambda times, rest: times + "".join(rest),
+    st.sampled_from(_TIMES),
+    st.lists(st.sampled_from(_WORDS + _MARKS), max_size=9),
+)
+
+
+@given(lines=st.lists(_LINES, max_size=5), system=st.booleans())
+def test_whatever_a_line_holds_it_ends_as_a_schedule_a_variable_or_a_refusal(
+    lines: list[str], system: bool
+):
+    content = "\n".join(lines).encode()
+    result = read_crontab(content, label="x", system=system, timezone="UTC", target=RUNNER)
+    ends = [each.line for each in result.schedules]
+    ends += [line for remark in result.refused for line in remark.lines]
+    ends += [s.line for s in read_lines(content, system=system) if isinstance(s, Setting)]
+    said = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
+    assert sorted(ends) == [number for number, line in said if not line.startswith("#")]
+    for each in result.schedules:
+        read_schedule(each.document, tenant="default")
