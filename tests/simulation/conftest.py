@@ -10,6 +10,6 @@ import pytest
 @pytest.fixture
 def directory() -> Iterator[Path]:
     """A data directory in memory: what is simulated is time, and a disk would only slow it."""
-    memory = Path("/dev/shm")  # noqa: S108 - chosen for speed, the directory in it is private
+    memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         yield Path(name) / "data"

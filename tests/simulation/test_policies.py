@@ -1,5 +1,6 @@
 """Retries, deadlines, ends and self-made pauses (SPEC §4, §7; cases C08, C41, C42)."""
 
+import itertools
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_c42_attempts_share_key_and_bytes_and_are_counted(directory: Path) -> No
         assert len({s.key for s in world.sent()}) == 1
         assert len({r.body for _, r in world.ledger}) == 1
         times = [at_ms for at_ms, _ in world.ledger]
-        waits = [b - a for a, b in zip(times, times[1:], strict=False)]
+        waits = [b - a for a, b in itertools.pairwise(times)]
         key = world.sent()[0].key
         retry = schedule.definition.retry
         assert waits == [backoff_ms(retry, key, 1), backoff_ms(retry, key, 2)]
