@@ -52,6 +52,11 @@ class Agenda:
         self._behind[known.timetable_id] = min(since_ms, watermark_ms)
         self._begin(entry, self._behind[known.timetable_id])
 
+    @property
+    def behind_ms(self) -> int | None:
+        """The earliest watermark at which a timetable not yet planned was learnt."""
+        return min(self._behind.values(), default=None)
+
     def begin(self, watermark_ms: int) -> None:
         """Begin every timetable anew, after the watermark was moved over a stretch of downtime."""
         self._heap.clear()

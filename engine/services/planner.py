@@ -111,27 +111,32 @@ class Planner:
     async def run(self) -> None:
         while True:
             with suppress(Unavailable):  # The next step plans what this one could not.
-                await self.run_once()
+                while await self.run_once():
+                    pass
             await self._until_next_step()
 
-    async def run_once(self) -> None:
-        """One step: look at the calendar, plan what has come into sight."""
+    async def run_once(self) -> bool:
+        """One step: look at the calendar, plan what has come into sight.
+
+        Whether a timetable was learnt meanwhile: its first runs are owed another step at once.
+        """
         assert self._calendar is not None, "start() comes first"
         seen = self._calendar.look()
         self._report(seen)
         if self.trouble is not None:
-            return
+            return False
         if seen.gap_ms > MISSED_AFTER_MS:
             await self._set_downtime_aside(seen)
         await self._resume_pauses(seen.now_ms)
-        horizon_ms = seen.now_ms + LOOKAHEAD_MS
-        if horizon_ms > self._watermark_ms:
+        horizon_ms = max(seen.now_ms + LOOKAHEAD_MS, self._watermark_ms)
+        if horizon_ms > self._watermark_ms or self._agenda.behind_ms is not None:
             await self._plan(horizon_ms, seen.now_ms)
-        self._agenda.close(self._watermark_ms)
         self._stepped_ms = seen.now_ms
         self.on_planned()
+        return self._agenda.behind_ms is not None
 
     async def _plan(self, horizon_ms: int, now_ms: int) -> None:
+        behind_ms = self._agenda.behind_ms
         slices: Sequence[Slice | AtSlice] = [
             *self._agenda.slices(self._watermark_ms, horizon_ms),
             AtSlice(after_ms=self._watermark_ms, until_ms=horizon_ms),
@@ -141,6 +146,9 @@ class Planner:
             self._figures.planned_rows += planned.rows
             self._watermark_ms = planned.watermark_ms
             slices = planned.rest
+        self._agenda.close(self._watermark_ms)
+        if behind_ms is not None:
+            self._held.shrink(behind_ms)  # The loader has passed there already.
 
     async def _set_downtime_aside(self, seen: Observation) -> None:
         log.info("downtime", seconds=seen.gap_ms // 1_000)
