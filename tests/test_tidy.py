@@ -11,7 +11,7 @@ import sys
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -343,10 +343,13 @@ def project_files() -> Iterator[Path]:
         yield from (path for path in found if path.is_file() and "__pycache__" not in path.parts)
 
 
-def python_files() -> Iterator[Source]:
-    for path in project_files():
-        if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env python"):
-            yield Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text())
+@cache
+def python_files() -> list[Source]:
+    return [
+        Source(path=path.relative_to(ROOT).as_posix(), text=path.read_text())
+        for path in project_files()
+        if path.suffix == ".py" or path.read_bytes().startswith(b"#!/usr/bin/env python")
+    ]
 
 
 def is_within(name: str, package: str) -> bool:
