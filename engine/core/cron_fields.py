@@ -12,29 +12,18 @@ The grammar is cronie's (crontab(5)) with Quartz's calendar forms and Jenkins' `
 A form is either right or refused. Libraries differ over what a doubtful one means (`5-5`, `1/2`,
 `L-3`, a reversed range), and a job that runs at a time nobody asked for is worse than an error.
 
-The text has at most 256 characters and is looked at a fixed number of times, so nothing here takes
-long, whatever it holds.
+The text has at most 256 characters and each is looked at a fixed number of times, so nothing here
+takes long, whatever it holds.
 """
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.core.cron_text import split_fields
 from engine.core.errors import Fault, Invalid
 from engine.core.identity import hashed_field
 
-TEXT_LENGTH_MAX = 256  # Judged before anything is parsed: the parser shares the event loop.
 CALENDAR_FORMS_MAX = 5  # In a field. croniter takes up to 1 ms over each, once in a process.
-
-NICKNAMES = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +64,10 @@ class CronFields:
 
 
 def read_fields(resolved: str) -> CronFields:
-    """Parse an expression without `H`; Invalid names every field that is wrong."""
+    """Parse an expression without `H`; Invalid names every item that is wrong."""
     texts = split_fields(resolved)
+    if len(texts) < len(_FIELDS):
+        texts = ["0", *texts]
     faults: list[Fault] = []
     second, minute, hour, day, month, weekday = (
         _read_field(field, text, faults) for field, text in zip(_FIELDS, texts, strict=True)
@@ -97,37 +88,22 @@ def read_fields(resolved: str) -> CronFields:
     )
 
 
-def resolve_hashes(text: str, schedule_id: str | None) -> str:
-    """The expression with nicknames expanded and each `H` replaced by the schedule's own number."""
+def resolve(text: str, schedule_id: str | None) -> str:
+    """The expression with nicknames expanded and each `H` replaced by the schedule's own number.
+
+    Without a schedule every `H` stays, and `read_fields` refuses it.
+    """
     texts = split_fields(text)
+    faults: list[Fault] = []
     if schedule_id is not None:
+        fields = _FIELDS[-len(texts) :]
         texts = [
-            ",".join(_resolve_item(field, item, schedule_id) for item in field_text.split(","))
-            for field, field_text in zip(_FIELDS, texts, strict=True)
+            ",".join(_resolve_item(field, item, schedule_id, faults) for item in text.split(","))
+            for field, text in zip(fields, texts, strict=True)
         ]
-    return " ".join(texts if len(text.split()) == len(_FIELDS) else texts[1:])
-
-
-def split_fields(text: str) -> list[str]:
-    """The six fields' texts, seconds first ("0" when not written)."""
-    if len(text) > TEXT_LENGTH_MAX:
-        raise _invalid(f"has {len(text)} characters; write at most {TEXT_LENGTH_MAX}")
-    if odd := re.search(r"[^\t -~]", text):
-        where = f"U+{ord(odd[0]):04X} at position {odd.start() + 1}"
-        raise _invalid(f"holds {where}; write ASCII letters, digits and signs on one line")
-    if re.match(r"\s*(CRON_)?TZ\s*=", text, re.ASCII | re.IGNORECASE):
-        raise _invalid("names a time zone; put the zone into timezone and leave the prefix out")
-    texts = text.split()
-    if len(texts) == 1 and texts[0].startswith("@"):
-        texts = _expand_nickname(texts[0]).split()
-    if len(texts) == len(_FIELDS) - 1:
-        return ["0", *texts]
-    if len(texts) != len(_FIELDS):
-        raise _invalid(
-            f"has {len(texts)} fields; write 5 (minute hour day month weekday) or 6 (seconds first)"
-            + ("; for years use start_at and end_at" if len(texts) > len(_FIELDS) else "")
-        )
-    return texts
+    if faults:
+        raise Invalid(*faults)
+    return " ".join(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,26 +144,22 @@ class _Refused(Exception):
 
 _RANGE = re.compile(r"(?:[*?]|(\w+)(?:-(\w+))?)(?:/(\w+))?", re.ASCII)
 _HASH = re.compile(r"H(?:\((\w+)-(\w+)\))?(?:/(\w+))?", re.ASCII | re.IGNORECASE)
-_RANDOM = re.compile(r"R(?:\(.*\))?(?:/.*)?", re.ASCII | re.IGNORECASE)
-
-
-def _invalid(detail: str) -> Invalid:
-    return Invalid(Fault("/cron", detail))
+_ADVICE = [
+    (re.compile(pattern, re.IGNORECASE), advice)
+    for pattern, advice in (
+        ("", "is empty; leave out the comma"),
+        (r"H\b.*", "write H, H(a-b) or H/n, in a schedule: it is resolved by the schedule's id"),
+        (r"R\b.*|.*~.*", "a random time would differ from node to node; write H or H(a-b)"),
+        (r"L.*|\dL|\w{3}L", "write L (last day) as a day, 5L (last Friday) as a weekday"),
+        (r"\d*W\d*|LW", "write 15W or LW (weekdays of the month) as a day"),
+        (r".*#.*", "write 1#2 (second Monday), at most #5, as a weekday"),
+    )
+]
 
 
 def _is_star(text: str) -> bool:
     """Whether a field counts as a star: its first character decides, as in cronie."""
     return text[0] in "*?"
-
-
-def _expand_nickname(text: str) -> str:
-    if text.lower() == "@reboot":
-        raise _invalid("@reboot is no time; the engine starts and stops without its schedules")
-    if text.lower() == "@every":
-        raise _invalid("@every is an interval; write every with seconds instead of cron")
-    if text.lower() not in NICKNAMES:
-        raise _invalid(f"{text} is not known; write one of {' '.join(NICKNAMES)}")
-    return NICKNAMES[text.lower()]
 
 
 def _read_field(field: _Field, text: str, faults: list[Fault]) -> _Values:
@@ -201,12 +173,32 @@ def _read_field(field: _Field, text: str, faults: list[Fault]) -> _Values:
             else:
                 forms.add(form)
         except _Refused as refused:
-            faults.append(Fault("/cron", f"{field.name} {item!r}: {refused}"))
+            faults.append(_item_fault(field, item, refused))
     if len(forms) > CALENDAR_FORMS_MAX:
         faults.append(Fault("/cron", f"{field.name}: at most {CALENDAR_FORMS_MAX} of L, W and #"))
     if field.name == "weekday":
         numbers = {number % 7 for number in numbers}
     return _Values(tuple(sorted(numbers)), tuple(sorted(forms)))
+
+
+def _item_fault(field: _Field, item: str, refused: _Refused) -> Fault:
+    return Fault("/cron", f"{field.name} {item!r}: {refused}")
+
+
+def _read_form(field: _Field, item: str) -> str | None:
+    """The calendar form in croniter's spelling (`l`, `lw`, `15w`, `l5`, `1#2`), None for others."""
+    upper = item.upper()
+    if field.name == "day":
+        if upper in ("L", "LW"):
+            return upper.lower()
+        if re.fullmatch(r"\d+W", upper):
+            return f"{_number(field, upper[:-1])}w"
+    if field.name == "weekday":
+        if match := re.fullmatch(r"(\d|[A-Z]{3})L", upper):
+            return f"l{_number(field, match[1]) % 7}"
+        if match := re.fullmatch(r"(\d|[A-Z]{3})#([1-5])", upper):
+            return f"{_number(field, match[1]) % 7}#{match[2]}"
+    return None
 
 
 def _read_range(field: _Field, item: str) -> range:
@@ -219,25 +211,8 @@ def _read_range(field: _Field, item: str) -> range:
         high = _number(field, last)
     else:
         high = low if first is not None and step is None else field.high
-    if low > high:
-        raise _Refused(_reversed_range(field, low, high))
+    _check_order(field, low, high)
     return range(low, high + 1, 1 if step is None else _step(step))
-
-
-def _read_form(field: _Field, item: str) -> str | None:
-    """The calendar form in croniter's spelling (`l`, `lw`, `15w`, `l5`, `1#2`), None for others."""
-    upper = item.upper()
-    if field.name == "day":
-        if upper in ("L", "LW"):
-            return upper.lower()
-        if re.fullmatch(r"\d+W", upper, re.ASCII):
-            return f"{_number(field, upper[:-1])}w"
-    if field.name == "weekday":
-        if match := re.fullmatch(r"(\d|[A-Z]{3})L", upper):
-            return f"l{_number(field, match[1]) % 7}"
-        if match := re.fullmatch(r"(\d|[A-Z]{3})#([1-5])", upper):
-            return f"{_number(field, match[1]) % 7}#{match[2]}"
-    return None
 
 
 def _number(field: _Field, text: str) -> int:
@@ -257,57 +232,36 @@ def _step(text: str) -> int:
     return int(text)
 
 
-def _reversed_range(field: _Field, low: int, high: int) -> str:
+def _check_order(field: _Field, low: int, high: int) -> None:
+    if low <= high:
+        return
     if field.name == "weekday" and high == 0:
-        return f"Sunday ends a week as 7; write {low}-7"
-    return f"{low} is after {high}; write two ranges, {low}-{field.high},{field.low}-{high}"
+        raise _Refused(f"Sunday ends a week as 7; write {low}-7")
+    raise _Refused(f"{low} is after {high}; write {low}-{field.high},{field.low}-{high}")
 
 
 def _advice(field: _Field, item: str) -> str:
     """What to write in place of an item that is no number, name or range of them."""
-    hints: Sequence[tuple[Callable[[str], object], str]] = (
-        (lambda text: not text, "is empty; leave out the extra comma"),
-        (_HASH.fullmatch, "H is resolved when a schedule is written; here write the number"),
-        (
-            lambda text: "~" in text or _RANDOM.fullmatch(text),
-            "a random time differs on each node; write H or H(a-b)",
-        ),
-        (
-            re.compile(r"L\d", re.IGNORECASE).fullmatch,
-            f"write {item[1:]}L for the last one of the month",
-        ),
-        (
-            re.compile(r"L", re.IGNORECASE).match,
-            "write L for the month's last day, LW for its last weekday, in the day field",
-        ),
-        (lambda text: "#" in text, "write a weekday, # and 1 to 5, in the weekday field"),
-    )
-    for applies, hint in hints:
-        if applies(item):
-            return hint
-    names = f" or {field.names[0]} to {field.names[-1]}" if field.names else ""
-    return f"write {field.low} to {field.high}{names}, a range a-b, a list or a step /n"
+    for pattern, advice in _ADVICE:
+        if pattern.fullmatch(item):
+            return advice
+    names = f", {field.names[0]} to {field.names[-1]}" if field.names else ""
+    return f"write {field.low} to {field.high}{names}, a range a-b or a step a-b/n"
 
 
-def _resolve_item(field: _Field, item: str, schedule_id: str) -> str:
+def _resolve_item(field: _Field, item: str, schedule_id: str, faults: list[Fault]) -> str:
     match = _HASH.fullmatch(item)
     if match is None:
         return item
+    first, last, step = match.groups()
     try:
-        low, high, step = _hash_bounds(field, *match.groups())
+        low = field.low if first is None else _number(field, first)
+        high = field.hash_high if last is None else _number(field, last)
+        _check_order(field, low, high)
+        if step is None:
+            return str(hashed_field(schedule_id, field.name, low, high))
+        start = hashed_field(schedule_id, field.name, low, min(high, low + _step(step) - 1))
     except _Refused as refused:
-        raise _invalid(f"{field.name} {item!r}: {refused}") from None
-    if step is None:
-        return str(hashed_field(schedule_id, field.name, low, high))
-    start = hashed_field(schedule_id, field.name, low, min(high, low + step - 1))
+        faults.append(_item_fault(field, item, refused))
+        return item
     return f"{start}-{high}/{step}"
-
-
-def _hash_bounds(
-    field: _Field, first: str | None, last: str | None, step: str | None
-) -> tuple[int, int, int | None]:
-    low = field.low if first is None else _number(field, first)
-    high = field.hash_high if last is None else _number(field, last)
-    if low > high:
-        raise _Refused(_reversed_range(field, low, high))
-    return low, high, None if step is None else _step(step)

@@ -89,7 +89,7 @@ class CronTimetable:
         while low < high:
             stretch = stretch_at(self._zone, low)
             found = self._nth_in(stretch, low, min(high, stretch.end), 0)
-            if found is not None:
+            if found is not None or stretch.end >= high:
                 return found
             # Rare dates: go on where some clock may show the next one, not half a year at a time.
             wall = self._pattern.first(stretch.end - OFFSET_MAX, high + OFFSET_MAX)
@@ -100,7 +100,7 @@ class CronTimetable:
         while low < high:
             stretch = stretch_at(self._zone, high - 1)
             found = self._last_in(stretch, max(low, stretch.start), high)
-            if found is not None:
+            if found is not None or stretch.start <= low:
                 return found
             wall = self._pattern.last(low - OFFSET_MAX, stretch.start + OFFSET_MAX)
             high = low if wall is None else min(stretch.start, wall + OFFSET_MAX)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import gcd
 from typing import Protocol, assert_never
 
-from engine.core.cron_fields import read_fields, resolve_hashes
+from engine.core.cron_fields import read_fields, resolve
 from engine.core.cron_timetable import CronTimetable
 from engine.core.errors import Fault, Invalid
 from engine.core.identity import MAX_INSTANT_MS, default_jitter_seconds
@@ -78,7 +78,7 @@ def read_cron(
     faults: list[Fault] = []
     resolved = ""
     try:
-        resolved = resolve_hashes(text, schedule_id)
+        resolved = resolve(text, schedule_id)
         if not WallPattern(read_fields(resolved)).dates.ever():
             faults.append(Fault("/cron", "never occurs: no such date exists in any year"))
     except Invalid as error:

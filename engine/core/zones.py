@@ -27,6 +27,7 @@ from itertools import pairwise
 from operator import attrgetter
 from zoneinfo import ZoneInfo
 
+from engine.core.identity import MAX_INSTANT_MS
 from engine.core.zone_names import check_timezone
 
 OFFSET_MAX = 48 * 3600  # More than any zone is from UTC; a wall time minus this is surely earlier.
@@ -37,6 +38,7 @@ _LOOK_SECONDS = 6 * 86_400
 _SPAN_SECONDS = (
     1 << 28
 )  # Eight and a half years: two in reach of most searches, 1 ms to look through.
+_LAST_SECOND = MAX_INSTANT_MS // 1000 - 86_400  # No clock anywhere shows the year 10000 then.
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?", re.ASCII)
 
 
@@ -70,6 +72,8 @@ def read_local_instant(text: str, timezone: str) -> int:
     if _LOCAL.fullmatch(text) is None:
         raise ValueError(f"{text[:40]!r} is no local time; write it like 2026-11-30T12:05:00")
     wall_ms = (datetime.fromisoformat(text) - _WALL_EPOCH) // timedelta(milliseconds=1)
+    if wall_ms < 0:
+        raise ValueError(f"{text[:40]!r} is before 1970")
     stretch = stretch_at(timezone, wall_ms // 1000 - OFFSET_MAX)
     while wall_ms >= (stretch.end + stretch.offset) * 1000:
         stretch = stretch_at(timezone, stretch.end)
@@ -120,6 +124,6 @@ def _changes(info: ZoneInfo, before: tuple[int, int], after: tuple[int, int]) ->
 
 
 def _offset(info: ZoneInfo, second: int) -> int:
-    offset = datetime.fromtimestamp(second, info).utcoffset()
+    offset = datetime.fromtimestamp(min(second, _LAST_SECOND), info).utcoffset()
     assert offset is not None, "a ZoneInfo always has an offset"
     return offset.days * 86_400 + offset.seconds
