@@ -136,7 +136,8 @@ ORDER BY offset_ms, id LIMIT 1 OFFSET :limit - 1;
 
 -- name: plan_slice
 -- The runs of one occurrence for a range of offsets. A run that was cancelled before its first
--- attempt because its instant had vanished is planned anew when the instant is back.
+-- attempt because its instant had vanished is planned anew when the instant is back. In order of
+-- id, which is that of the key: sorting costs less than going to and fro in two trees.
 INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
 SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'schedule', target_id
 FROM schedule INDEXED BY schedule_slice_idx
@@ -145,7 +146,7 @@ WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
   AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
   AND owed_after < :instant AND (start_at IS NULL OR start_at <= :instant)
   AND (last_owed IS NULL OR last_owed >= :instant)
-ORDER BY offset_ms, id
+ORDER BY id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, target_id = excluded.target_id, ended_at = NULL
