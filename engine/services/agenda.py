@@ -6,6 +6,7 @@ schedules has passed; meanwhile each step plans the slice of offsets that has co
 """
 
 import heapq
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.core.timetable import Timetable, compile_trigger
@@ -19,6 +20,8 @@ class _Entry:
     reach_ms: int
     begun: int = 0
     """Counts the times that this entry was begun anew; older heap items are void."""
+    learnt: int = 0
+    """When it was last heard of, by the agenda's count of such messages."""
 
 
 class Agenda:
@@ -29,6 +32,7 @@ class Agenda:
         self._heap: list[tuple[int, int, int]] = []
         self._open: dict[tuple[int, int], None] = {}
         self._behind: dict[int, int] = {}
+        self.learnt = 0
         self._offered: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -41,11 +45,13 @@ class Agenda:
         moves the watermark on: what lies between would otherwise be nobody's.
         Raises `Invalid` for a trigger that this version cannot read.
         """
+        self.learnt += 1
         entry = self._entries.get(known.timetable_id)
         if entry is None:
             entry = _Entry(known.timetable_id, compile_trigger(known.trigger), known.reach_ms)
             self._entries[known.timetable_id] = entry
-        elif known.reach_ms <= entry.reach_ms:
+        entry.learnt = self.learnt
+        if entry.begun and known.reach_ms <= entry.reach_ms:
             return
         entry.reach_ms = max(entry.reach_ms, known.reach_ms)
         since_ms = self._behind.get(known.timetable_id, watermark_ms)
@@ -64,6 +70,17 @@ class Agenda:
         self._behind.clear()
         for entry in self._entries.values():
             self._begin(entry, watermark_ms)
+
+    def keep(self, live: Iterable[int], learnt: int) -> None:
+        """Forget the timetables that are not `live`, unless heard of after message `learnt`."""
+        kept = set(live)
+        for timetable_id, entry in list(self._entries.items()):
+            if timetable_id not in kept and entry.learnt <= learnt:
+                del self._entries[timetable_id]
+                self._behind.pop(timetable_id, None)
+        self._open = {key: None for key in self._open if key[1] in self._entries}
+        self._heap = [item for item in self._heap if item[1] in self._entries]
+        heapq.heapify(self._heap)
 
     def slices(self, watermark_ms: int, horizon_ms: int) -> list[Slice]:
         """What comes into sight between the two, by `fire_after`, in order of occurrence."""

@@ -28,6 +28,9 @@ STEP_MS = 1_000
 TIMETABLES_LOADED_AT_ONCE = 200
 """Compiled before the loop gets a turn: some 10 ms."""
 
+FORGET_EVERY_MS = 600_000
+"""Timetables without schedules cost a statement for each occurrence, so they may stay a while."""
+
 log = structlog.get_logger("offbeat.planner")
 
 
@@ -63,6 +66,7 @@ class Planner:
         self._judging = True  # A stretch of an earlier life may wait.
         self._stepped_ms: int | None = None
         self._watermark_ms = 0
+        self._forgot_ms = clock.monotonic_ms()
         self.trouble: str | None = None
         self.on_planned: Callable[[], None] = lambda: None
 
@@ -108,11 +112,18 @@ class Planner:
                 self._figures.rows_skipped += 1
                 log.warning("timetable_skipped", timetable=known.timetable_id, error=str(error))
 
+    async def forget_unused(self) -> None:
+        """Forget the timetables whose last schedule was deleted, paused or given another."""
+        learnt = self._agenda.learnt
+        live = await self._journal.timetables()
+        self._agenda.keep((known.timetable_id for known in live), learnt)
+
     async def run(self) -> None:
         while True:
             with suppress(Unavailable):  # The next step plans what this one could not.
                 while await self.run_once():
                     pass
+                await self._forget_now_and_then()
             await self._until_next_step()
 
     async def run_once(self) -> bool:
@@ -174,6 +185,11 @@ class Planner:
             self._held.shrink(self._clock.now_ms() - MISSED_AFTER_MS)
             self.on_planned()
         await asyncio.sleep(max(0, next_ms - self._clock.monotonic_ms()) / 1_000)
+
+    async def _forget_now_and_then(self) -> None:
+        if self._clock.monotonic_ms() - self._forgot_ms >= FORGET_EVERY_MS:
+            self._forgot_ms = self._clock.monotonic_ms()
+            await self.forget_unused()
 
     def _report(self, seen: Observation) -> None:
         if seen.jump_ms:

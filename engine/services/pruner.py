@@ -1,4 +1,4 @@
-"""The pruner: old history becomes counted ranges, a little at a time."""
+"""The pruner: old history becomes counted ranges and loose rows leave, a little at a time."""
 
 import asyncio
 
@@ -16,13 +16,14 @@ _DAY_MS = 86_400_000
 
 
 class Pruner:
-    """Keeps history within its age and its number of runs."""
+    """Keeps history within its age and its number of runs, and sweeps behind it."""
 
     def __init__(self, clock: Clock, journal: Journal, *, days: int, runs: int) -> None:
         self._clock = clock
         self._journal = journal
         self._days = days
         self._runs = runs
+        self._swept = 0
 
     async def run(self) -> None:
         while True:
@@ -30,9 +31,12 @@ class Pruner:
             await asyncio.sleep(PAUSE_SECONDS if pruned else IDLE_SECONDS)
 
     async def run_once(self) -> int:
-        """Prune one batch; how many runs became part of a range."""
+        """Prune one batch, or sweep one window; how many runs became part of a range."""
         before_ms = self._clock.now_ms() - self._days * _DAY_MS
         try:
-            return await self._journal.prune(before_ms=before_ms, runs_max=self._runs)
+            pruned = await self._journal.prune(before_ms=before_ms, runs_max=self._runs)
+            if not pruned:
+                self._swept = await self._journal.sweep(self._swept)
         except Unavailable:
             return 0  # It can wait.
+        return pruned

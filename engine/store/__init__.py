@@ -250,3 +250,11 @@ class Journal(Protocol):
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
         """Turn a batch of the oldest finished runs into counted ranges; how many went."""
         ...
+
+    async def sweep(self, after: int) -> int:
+        """Forget deleted schedules, timetables and targets that nothing refers to any more.
+
+        It looks at a window of row ids behind `after`, and gives where the next one begins: 0 when
+        it has come to the end.
+        """
+        ...

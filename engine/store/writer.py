@@ -124,14 +124,15 @@ class Writer:
         pending = _Pending(change)
         self._pending.append(pending)
         self._wake.set()
-        try:
-            async with asyncio.timeout(CHANGE_DEADLINE_SECONDS):
-                return await pending.result
-        except TimeoutError:
-            # Cancelled with its future: a batch leaves out what nobody waits for any more.
+        await asyncio.wait((pending.result,), timeout=CHANGE_DEADLINE_SECONDS)
+        if pending in self._pending:
+            self._pending.remove(pending)
             raise Unavailable(
                 f"the database took no change for {CHANGE_DEADLINE_SECONDS:.0f} s; try again later"
-            ) from None
+            )
+        # What a batch has taken is awaited to its end: giving up on a commit that then happens
+        # would leave its caller with a false idea of the journal.
+        return await pending.result
 
     async def run(self) -> None:
         """Commit batches until cancelled; raises `JournalFailed` when the disk fails."""
@@ -142,7 +143,7 @@ class Writer:
 
     async def run_once(self) -> None:
         """Commit the changes that wait, at most `BATCH_CHANGES_MAX` of them, in one transaction."""
-        batch = [p for p in self._pending[:BATCH_CHANGES_MAX] if not p.result.done()]
+        batch = self._pending[:BATCH_CHANGES_MAX]
         del self._pending[:BATCH_CHANGES_MAX]
         if not batch:
             return

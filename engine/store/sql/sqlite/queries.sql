@@ -34,13 +34,8 @@ INSERT INTO timetable (spec) VALUES (?) RETURNING id;
 -- Those that the planner has work with; `reach` is the largest offset among their schedules.
 SELECT t.id, t.spec, max(s.offset_ms) AS reach
 FROM timetable t CROSS JOIN schedule s INDEXED BY schedule_slice_idx ON s.timetable_id = t.id
-WHERE s.deleted_at IS NULL AND s.paused_at IS NULL AND s.timetable_id IS NOT NULL
+WHERE s.deleted_at IS NULL AND s.paused_at IS NULL
 GROUP BY t.id;
-
--- name: delete_unused_timetables
-DELETE FROM timetable
-WHERE id NOT IN (SELECT timetable_id FROM schedule WHERE timetable_id IS NOT NULL)
-RETURNING id;
 
 -- name: get_target_id
 SELECT id FROM target WHERE digest = ?;
@@ -51,15 +46,6 @@ VALUES (:digest, :url, :method, :headers, :body, :body_kind, :timeout_seconds) R
 
 -- name: get_target
 SELECT url, method, headers, body, body_kind, timeout_seconds FROM target WHERE id = ?;
-
--- name: delete_unused_targets
--- A few at a time: each costs a look into both tables that may refer to it.
-DELETE FROM target WHERE id IN (
-  SELECT t.id FROM target t
-  WHERE t.id > :after AND t.id <= :until
-    AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.target_id = t.id)
-    AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.target_id = t.id)
-);
 
 -- name: get_schedule
 SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, tt.spec
@@ -106,15 +92,6 @@ RETURNING id;
 UPDATE schedule SET deleted_at = :now, updated_at = :now, revision = revision + 1,
   paused_at = NULL, pause_reason = NULL, paused_until = NULL WHERE id = :id;
 
--- name: forget_deleted_schedules
--- Nothing remembers them any more, so made again they cannot repeat anything.
-DELETE FROM schedule WHERE id IN (
-  SELECT s.id FROM schedule s WHERE s.deleted_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM job_run r WHERE r.schedule_id = s.id)
-    AND NOT EXISTS (SELECT 1 FROM counted_range c WHERE c.schedule_id = s.id)
-  LIMIT :limit
-);
-
 -- name: list_pauses_that_end
 SELECT public_id FROM schedule WHERE paused_until <= :now ORDER BY paused_until LIMIT :limit;
 
@@ -131,7 +108,6 @@ SELECT public_id FROM schedule WHERE id = ?;
 -- Where a page of `limit` schedules of this slice ends; no row when the rest of it fits in one page.
 SELECT offset_ms, id FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id) AND offset_ms <= :until_offset
-  AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
 ORDER BY offset_ms, id LIMIT 1 OFFSET :limit - 1;
 
 -- name: plan_slice
@@ -143,7 +119,7 @@ SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'sch
 FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
   AND (offset_ms, id) <= (:until_offset, :until_id)
-  AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+  AND deleted_at IS NULL AND paused_at IS NULL
   AND owed_after < :instant AND (start_at IS NULL OR start_at <= :instant)
   AND (last_owed IS NULL OR last_owed >= :instant)
 ORDER BY id
@@ -360,7 +336,7 @@ DELETE FROM downtime WHERE id = ?;
 
 -- name: count_caught_up_of_timetable
 SELECT count(*) FROM schedule INDEXED BY schedule_slice_idx
-WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
   AND catch_up <> 'skip';
 
 -- name: list_caught_up_all
@@ -368,7 +344,7 @@ WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL AND timetabl
 SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
   target_id, public_id
 FROM schedule INDEXED BY schedule_slice_idx
-WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
   AND catch_up = 'all';
 
 -- name: list_missed_planned
@@ -406,7 +382,7 @@ SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_u
   target_id, public_id
 FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :schedule_id)
-  AND deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL
+  AND deleted_at IS NULL AND paused_at IS NULL
 ORDER BY offset_ms, id LIMIT :limit;
 
 -- name: next_timetable
@@ -448,6 +424,45 @@ ON CONFLICT (schedule_id, reason, after) DO UPDATE SET
 
 -- name: get_pruned_after
 SELECT after FROM counted_range WHERE schedule_id = ? AND reason = 'pruned';
+
+-- name: list_forgotten_schedules
+-- Deleted, and no run left that remembers them: made again they cannot repeat anything.
+SELECT s.id FROM schedule s
+WHERE s.id > :after AND s.id <= :until AND s.deleted_at IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM job_run r INDEXED BY job_run_schedule_idx WHERE r.schedule_id = s.id);
+
+-- name: forget_ranges
+DELETE FROM counted_range WHERE schedule_id = ?;
+
+-- name: forget_schedule
+DELETE FROM schedule WHERE id = ?;
+
+-- name: forget_timetables
+DELETE FROM timetable WHERE id > :after AND id <= :until
+  AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.timetable_id = timetable.id);
+
+-- name: list_loose_targets
+-- No schedule has them; whether a run of the past still does takes a look through all of them.
+SELECT t.id FROM target t
+WHERE t.id > :after AND t.id <= :until
+  AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.target_id = t.id);
+
+-- name: list_targets_of_runs
+SELECT DISTINCT target_id FROM job_run
+WHERE target_id IN (SELECT value FROM json_each(:targets));
+
+-- name: forget_targets
+-- Looked at again where it may have changed since: in schedules and in the runs that wait.
+DELETE FROM target WHERE id IN (SELECT value FROM json_each(:targets))
+  AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.target_id = target.id)
+  AND id NOT IN (SELECT target_id FROM job_run INDEXED BY job_run_claim_idx
+    WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL)
+  AND id NOT IN (SELECT target_id FROM job_run INDEXED BY job_run_attempting_idx
+    WHERE state = 'attempting');
+
+-- name: last_swept_id
+SELECT max(coalesce((SELECT max(id) FROM schedule), 0), coalesce((SELECT max(id) FROM target), 0),
+           coalesce((SELECT max(id) FROM timetable), 0));
 
 -- name: fault_runs_in_a_waiting_state_without_a_due_time
 SELECT count(*) FROM job_run WHERE state = 'planned' AND next_attempt_at IS NULL;

@@ -20,8 +20,9 @@ CREATE TABLE timetable (
 ) STRICT;
 
 -- Content-addressed and immutable: every attempt of a run sends the same bytes.
+-- An id is never given twice (AUTOINCREMENT): the journal keeps targets in memory by id.
 CREATE TABLE target (
-  id              INTEGER PRIMARY KEY,
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
   digest          BLOB NOT NULL UNIQUE,
   url             TEXT NOT NULL,
   method          TEXT NOT NULL,
@@ -71,8 +72,7 @@ CREATE TABLE schedule (
 ) STRICT;
 
 -- The planner's slice: one occurrence of a timetable, a range of offsets.
-CREATE INDEX schedule_slice_idx ON schedule (timetable_id, offset_ms)
-  WHERE deleted_at IS NULL AND paused_at IS NULL AND timetable_id IS NOT NULL;
+CREATE INDEX schedule_slice_idx ON schedule (timetable_id, offset_ms);
 
 -- One-shots have no timetable (a million of them would be a million timetables): their slice is a
 -- range of fire instants.
