@@ -129,8 +129,9 @@ ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
 
 -- name: at_page_end
+-- The plain bound is for the planner: a row value over an expression is no range to SQLite.
 SELECT at + offset_ms, id FROM schedule INDEXED BY schedule_at_idx
-WHERE (at + offset_ms, id) > (:after, :id) AND at + offset_ms <= :until
+WHERE at + offset_ms >= :after AND at + offset_ms <= :until AND (at + offset_ms, id) > (:after, :id)
   AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
 ORDER BY at + offset_ms, id LIMIT 1 OFFSET :limit - 1;
 
@@ -138,7 +139,8 @@ ORDER BY at + offset_ms, id LIMIT 1 OFFSET :limit - 1;
 INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
 SELECT at, id, at + offset_ms, at + offset_ms, 'planned', 'schedule', target_id
 FROM schedule INDEXED BY schedule_at_idx
-WHERE (at + offset_ms, id) > (:after, :id) AND (at + offset_ms, id) <= (:until, :until_id)
+WHERE at + offset_ms >= :after AND at + offset_ms <= :until
+  AND (at + offset_ms, id) > (:after, :id) AND (at + offset_ms, id) <= (:until, :until_id)
   AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
   AND owed_after < at AND (start_at IS NULL OR start_at <= at) AND (last_owed IS NULL OR last_owed >= at)
 ORDER BY at + offset_ms, id

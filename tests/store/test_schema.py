@@ -1,0 +1,72 @@
+"""The schema repeats what the core says, and its statements use the indexes made for them."""
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from engine.core.model import RunTrigger, State
+from engine.store.database import prepare
+from engine.store.statements import migrations, statements
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "offbeat.db"
+    prepare(path)
+    return path
+
+
+def test_the_check_on_states_is_the_transition_tables() -> None:
+    script = migrations()[0][1]
+    states = re.search(r"CHECK \(state IN\s*\(([^)]*)\)", script)
+    triggers = re.search(r"CHECK \(trigger IN \(([^)]*)\)", script)
+    assert states
+    assert triggers
+    assert set(re.findall(r"'(\w+)'", states[1])) == set(State)
+    assert set(re.findall(r"'(\w+)'", triggers[1])) == set(RunTrigger)
+
+
+def test_every_statement_compiles_against_the_schema(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db:
+        for name, sql in statements().items():
+            names = set(re.findall(r":(\w+)", re.sub(r"--.*", "", sql)))
+            values = dict.fromkeys(names, 0) if names else [0] * sql.count("?")
+            try:
+                db.execute(f"EXPLAIN {sql}", values)
+            except sqlite3.Error as error:
+                pytest.fail(f"{name}: {error}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plan_slice",
+        "slice_page_end",
+        "plan_at",
+        "at_page_end",
+        "list_missed_at",
+        "list_missed_of_timetable",
+        "forget_timetables",
+        "list_due",
+        "list_claims",
+        "claim_run",
+        "end_attempt",
+        "list_schedules",
+        "list_runs",
+        "list_runs_of_schedule",
+        "list_planned_of_schedule",
+        "list_prunable_by_age",
+    ],
+)
+def test_hot_statements_read_no_table_from_end_to_end(database: Path, name: str) -> None:
+    with closing(sqlite3.connect(database)) as db:
+        sql = statements()[name]
+        names = set(re.findall(r":(\w+)", re.sub(r"--.*", "", sql)))
+        values = dict.fromkeys(names, 0) if names else [0] * sql.count("?")
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    scans = [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
+    scans = [s for s in scans if "VIRTUAL TABLE" not in s and "CONSTANT ROW" not in s]
+    assert scans == [], plan

@@ -1,0 +1,133 @@
+"""Group commit on a real file: what callers get when things go well, and when they do not."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from engine.clock import SystemClock
+from engine.core.errors import Unavailable
+from engine.store.database import prepare
+from engine.store.writer import JournalFailed, Reader, Writer
+
+INSERT = "INSERT INTO timetable (spec) VALUES (?)"
+
+
+@asynccontextmanager
+async def open_writer(tmp_path: Path) -> AsyncIterator[Writer]:
+    path = tmp_path / "offbeat.db"
+    prepare(path)
+    writer = Writer(SystemClock(), path)
+    await writer.open()
+    try:
+        yield writer
+    finally:
+        await writer.close()
+
+
+def specs(tmp_path: Path) -> list[str]:
+    with closing(sqlite3.connect(tmp_path / "offbeat.db")) as db:
+        return [spec for (spec,) in db.execute("SELECT spec FROM timetable ORDER BY id")]
+
+
+def insert(spec: str) -> Callable[[sqlite3.Connection], int]:
+    return lambda db: db.execute(INSERT, (spec,)).rowcount
+
+
+async def committed(writer: Writer, *waiting: Awaitable[object]) -> list[object]:
+    """The results of changes that go into one batch."""
+    tasks = [asyncio.ensure_future(wait) for wait in waiting]
+    await asyncio.sleep(0)  # Each puts its change into the batch.
+    await writer.run_once()
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_changes_that_wait_together_are_one_commit(tmp_path: Path) -> None:
+    commits: list[int] = []
+    async with open_writer(tmp_path) as writer:
+        writer.on_commit = lambda _, changes: commits.append(changes)
+        results = await committed(writer, *(writer.submit(insert(f"{n}")) for n in range(50)))
+    assert results == [1] * 50
+    assert commits == [50]
+    assert specs(tmp_path) == [f"{n}" for n in range(50)]
+
+
+async def test_a_change_that_fails_takes_nobody_along(tmp_path: Path) -> None:
+    def fails(db: sqlite3.Connection) -> None:
+        db.execute(INSERT, ("half",))
+        raise LookupError("no")
+
+    async with open_writer(tmp_path) as writer:
+        results = await committed(
+            writer,
+            writer.submit(insert("a")),
+            writer.submit(fails),
+            writer.submit(insert("a")),  # Breaks UNIQUE.
+            writer.submit(insert("b")),
+        )
+    assert results[0] == results[3] == 1
+    assert isinstance(results[1], LookupError)
+    assert isinstance(results[2], sqlite3.IntegrityError)
+    assert specs(tmp_path) == ["a", "b"]
+
+
+async def test_a_full_disk_undoes_the_batch_and_passes(tmp_path: Path) -> None:
+    async with open_writer(tmp_path) as writer:
+        (pages,) = await committed(
+            writer, writer.submit(lambda db: db.execute("PRAGMA page_count").fetchone()[0])
+        )
+        limit = f"PRAGMA max_page_count = {pages}"
+        await committed(writer, writer.submit(lambda db: db.execute(limit).fetchone()))
+        results = await committed(
+            writer, writer.submit(insert("small")), writer.submit(insert("x" * 100_000))
+        )
+        assert all(isinstance(result, Unavailable) for result in results)
+        assert "full" in str(writer.trouble)
+        more = "PRAGMA max_page_count = 1000000"
+        await committed(writer, writer.submit(lambda db: db.execute(more).fetchone()))
+        assert await committed(writer, writer.submit(insert("small"))) == [1]
+        assert writer.trouble is None
+    assert specs(tmp_path) == ["small"]
+
+
+async def test_a_locked_database_refuses_the_batch_and_the_next_one_goes_through(
+    tmp_path: Path,
+) -> None:
+    async with open_writer(tmp_path) as writer:
+        with closing(sqlite3.connect(tmp_path / "offbeat.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            (result,) = await committed(writer, writer.submit(insert("a")))
+            assert isinstance(result, Unavailable)
+            assert "locked" in str(writer.trouble)
+        assert await committed(writer, writer.submit(insert("a"))) == [1]
+
+
+async def test_after_an_error_of_the_disk_nothing_is_taken_any_more(tmp_path: Path) -> None:
+    def disk_error(_: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+        raise error
+
+    async with open_writer(tmp_path) as writer:
+        doomed = asyncio.ensure_future(writer.submit(disk_error))
+        await asyncio.sleep(0)
+        with pytest.raises(JournalFailed):
+            await writer.run_once()
+        with pytest.raises(JournalFailed):
+            await doomed
+        with pytest.raises(JournalFailed):
+            await writer.submit(insert("late"))
+
+
+async def test_a_reader_cannot_write(tmp_path: Path) -> None:
+    async with open_writer(tmp_path):
+        reader = Reader(tmp_path / "offbeat.db")
+        await reader.open()
+        try:
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                await reader.read(insert("a"))
+        finally:
+            await reader.close()
