@@ -76,7 +76,10 @@ def test_a_thousand_runs_that_fail_together_come_back_apart(
 
 
 @given(
-    st.text(max_size=4), st.integers(1, 400), st.integers(1, 60), st.sampled_from([1, 3, 40, 3000])
+    st.text(max_size=4),
+    st.integers(1, 400),
+    st.integers(1, 60),
+    st.sampled_from([1, 3, 40, 3_000, 3_000_000]),
 )
 def test_a_decorrelated_wait_found_from_the_near_past_is_the_whole_walk(
     key: str, attempt: int, shortest: int, widening: int
