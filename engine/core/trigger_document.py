@@ -48,7 +48,7 @@ def read_trigger(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigg
         fields.refuse(kinds[-1], f"write one of {' and '.join(kinds)}, not both; null removes one")
         return None
     [kind] = kinds
-    for name in fields.given(TRIGGER_FIELDS - {kind, *COMPANIONS[kind]}):
+    for name in fields.given(_STRANGERS[kind]):
         fields.refuse(name, f"{name} does not go with {kind}; leave it out")
     return _READERS[kind](fields, schedule_id, faults)
 
@@ -125,5 +125,6 @@ def _instant(text: str, timezone: str | None) -> int:
         return read_local_instant(text, timezone)
 
 
+_STRANGERS = {kind: TRIGGER_FIELDS - {kind, *names} for kind, names in COMPANIONS.items()}
 _READERS = {"cron": _read_cron, "every": _read_every, "at": _read_at}
 _HASHED = re.compile(r"\bH\b", re.IGNORECASE)

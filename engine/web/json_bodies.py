@@ -64,7 +64,7 @@ def check_media_type(request: web.Request, types: tuple[str, ...]) -> None:
     if encoding.strip().lower() != "identity":
         raise Problem(415, "unsupported_media_type", "send the body without Content-Encoding")
     charset = (request.charset or "utf-8").lower()
-    if "Content-Type" not in request.headers or request.content_type not in types:
+    if request.content_type not in types:
         raise Problem(415, "unsupported_media_type", f"send Content-Type: {types[0]}")
     if charset not in ("utf-8", "utf8"):
         raise Problem(415, "unsupported_media_type", "send the body in UTF-8")

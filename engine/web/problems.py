@@ -88,7 +88,8 @@ async def answer_problems(request: web.Request, handler: Handler) -> web.StreamR
     except web.HTTPException as error:
         return _response(_http_problem(error))
     except ConnectionError:
-        raise  # The client went away; there is nobody to answer.
+        # The client went away: the server finds nobody to send this to, and drops it.
+        return _response(Problem(400, "malformed", "the connection ended before the request"))
     except Exception:  # The last resort: no bug of ours may look like a broken connection.
         _log.exception("request failed", method=request.method, path=request.path)
         detail = "the engine failed to answer; its log says why"

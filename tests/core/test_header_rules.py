@@ -78,6 +78,7 @@ def test_what_the_engine_or_http_sets_is_refused_in_any_case(name):
 
 def test_two_spellings_of_one_name_are_refused():
     assert "twice" in faults_of({"X-A": "1", "x-a": "2"})["/target/headers/x-a"]
+    assert "twice" in faults_of({"x-a": "1", "X-A": "2"})["/target/headers/X-A"]
 
 
 def test_pointers_escape_what_json_pointers_reserve():

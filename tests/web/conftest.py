@@ -267,6 +267,10 @@ class Api:
         """Send bytes on a new connection and read until the server closes it."""
         return self._runner.run(self._raw(data))
 
+    def hang_up(self, data: bytes) -> None:
+        """Send bytes on a new connection and close it without reading."""
+        self._runner.run(self._hang_up(data))
+
     def close(self) -> None:
         self._runner.run(self._server.stop())
 
@@ -292,6 +296,13 @@ class Api:
         answer = await reader.read()
         writer.close()
         return answer
+
+    async def _hang_up(self, data: bytes) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
 
 
 @pytest.fixture

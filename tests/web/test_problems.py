@@ -59,3 +59,21 @@ def test_a_bug_is_logged_and_tells_the_client_nothing_of_the_inside(api, engine)
     [entry] = logs
     assert entry["event"] == "request failed"
     assert (entry["method"], entry["path"]) == ("PUT", "/v1/schedules/report")
+
+
+def test_a_client_that_goes_away_is_no_failure_of_ours(api):
+    head = b"PUT /v1/schedules/report HTTP/1.1\r\nHost: localhost\r\n"
+    half = b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    with capture_logs() as logs:
+        api.hang_up(head + half)
+        assert api.get("/livez").status == 200
+    assert logs == []
+
+
+def test_bytes_that_are_no_http_are_a_line_in_the_log(api):
+    with capture_logs() as logs:
+        answer = api.raw(b"GET / HTTP/1.1\r\nHost: a b\x00\r\n\r\n")
+    assert answer.split(b" ", 2)[1] == b"400"
+    [entry] = logs
+    assert entry["event"] == "request not understood"
+    assert "exc_info" not in entry
