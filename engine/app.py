@@ -34,7 +34,7 @@ from engine.services.schedules import Schedules
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
-from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, prepare, take_lock
+from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
 from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key, read_master_key
 from engine.store.sqlite import SqliteRuns, SqliteSchedules
@@ -181,13 +181,14 @@ class Engine:
             await asyncio.sleep(LOCK_RETRY_SECONDS)
             waited += LOCK_RETRY_SECONDS
         path = directory / DATABASE_NAME
-        is_new = not path.exists()
-        prepare(path)
+        is_new = not inspect(path)
+        # The key comes first: killed before the journal is there, the directory is still new.
         self._master = (
             read_master_key(self._config.master_key_file)
             if self._config.master_key_file
             else own_master_key(directory, is_new=is_new)
         )
+        prepare(path)
         return path
 
     def _assemble(self, journal_reader: Reader, api_reader: Reader) -> None:

@@ -50,19 +50,27 @@ def take_lock(directory: Path) -> int:
     return descriptor
 
 
-def prepare(path: Path) -> None:
-    """Make the database at `path` ready to open: create, or verify and migrate it.
+def inspect(path: Path) -> bool:
+    """Whether there is a database at `path`; it is read, and left as it is.
 
-    Raises `StoreRefused`, with nothing changed, for what is newer, foreign or damaged.
+    Raises `StoreRefused` for what is newer, foreign or damaged.
     """
     if not path.exists():
         _refuse_orphans(path)
+        return False
+    _refuse_cut_file(path)
+    with _refusing(path), closing(_look(path)) as db:
+        _verify(db, path)
+    return True
+
+
+def prepare(path: Path) -> None:
+    """Make the database at `path` ready to open: create it, or migrate what `inspect` has seen."""
+    if not path.exists():
         _create(path)
         return
     os.chmod(path, 0o600)
-    _refuse_cut_file(path)
-    with _refusing(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
-        _verify(db, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
         _migrate(db)
 
 
@@ -70,7 +78,7 @@ def check(path: Path) -> list[str]:
     """Everything wrong with the database at `path`, one line each; nothing is written."""
     try:
         _refuse_cut_file(path)
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        with closing(_look(path)) as db:
             _verify(db, path)
             return [*_page_faults(db, "integrity_check"), *_reference_faults(db), *_rule_faults(db)]
     except (sqlite3.DatabaseError, StoreRefused, OSError) as error:
@@ -79,7 +87,7 @@ def check(path: Path) -> list[str]:
 
 def configure_writer(path: Path) -> sqlite3.Connection:
     """The connection that makes every write and every checkpoint."""
-    db = _connect(f"file:{path}?mode=rw")
+    db = _connect(path, "mode=rw")
     db.execute("PRAGMA journal_mode = WAL")
     # FULL: the only setting that kept every acknowledged commit in replayed power losses.
     db.execute("PRAGMA synchronous = FULL")
@@ -90,18 +98,39 @@ def configure_writer(path: Path) -> sqlite3.Connection:
 
 def configure_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write, whatever statement reaches it."""
-    db = _connect(f"file:{path}?mode=ro")
+    db = _connect(path, "mode=ro")
     db.execute("PRAGMA query_only = ON")
     return db
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(path: Path, how: str) -> sqlite3.Connection:
     # Statements are few and hot; each stays compiled. aiosqlite's thread is the only user.
     db = sqlite3.connect(
-        uri, uri=True, isolation_level=None, cached_statements=256, check_same_thread=False
+        _uri(path, how),
+        uri=True,
+        isolation_level=None,
+        cached_statements=256,
+        check_same_thread=False,
     )
     db.execute("PRAGMA trusted_schema = OFF")
     return db
+
+
+def _look(path: Path) -> sqlite3.Connection:
+    """A connection that leaves the files as they are, the log of a killed engine included.
+
+    An ordinary one would copy that log back when it closes. Where there is none, `immutable` keeps
+    SQLite from making an empty one.
+    """
+    return sqlite3.connect(_uri(path, "mode=ro" if _has_log(path) else "immutable=1"), uri=True)
+
+
+def _uri(path: Path, how: str) -> str:
+    return f"{path.absolute().as_uri()}?{how}"
+
+
+def _has_log(path: Path) -> bool:
+    return path.with_name(path.name + "-wal").exists()
 
 
 def _refuse_orphans(path: Path) -> None:
@@ -116,9 +145,12 @@ def _refuse_orphans(path: Path) -> None:
 
 def _create(path: Path) -> None:
     fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
+    for suffix in ("", "-wal", "-shm"):
+        fresh.with_name(fresh.name + suffix).unlink(missing_ok=True)
     os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(sqlite3.connect(fresh, isolation_level=None)) as db:
+        # From the start, so that no rollback journal is ever beside the database.
+        db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         _migrate(db)
     fresh.replace(path)
@@ -130,7 +162,11 @@ def _create(path: Path) -> None:
 
 
 def _refuse_cut_file(path: Path) -> None:
-    """The header names a size (sqlite.org/fileformat.html §1.3); a shorter file was cut."""
+    """The header names a size (sqlite.org/fileformat.html §1.3); a shorter file was cut.
+
+    Unless its log is there: a checkpoint writes the header first, and a crash in it leaves pages
+    in the log alone.
+    """
     size = path.stat().st_size
     with path.open("rb") as file:
         header = file.read(100)
@@ -141,7 +177,7 @@ def _refuse_cut_file(path: Path) -> None:
     page_bytes = int.from_bytes(header[16:18], "big")
     page_bytes = 65_536 if page_bytes == 1 else page_bytes
     expected = page_bytes * int.from_bytes(header[28:32], "big")
-    if size < expected:
+    if size < expected and not _has_log(path):
         raise StoreRefused(
             f"{path} is damaged: {size} bytes where its header says {expected}; "
             "restore it from a backup"
