@@ -76,7 +76,9 @@ class DatePattern:
 
     def count(self, low: int, high: int) -> int:
         """How many days match in `low <= day < high`."""
-        return self._count_before(high, low) - self._count_before(low, low)
+        (month, number), (end, end_number) = _locate(low), _locate(high)
+        whole = sum(self._month(m)[1].bit_count() for m in range(month, end))
+        return whole + self._count_before(end, end_number) - self._count_before(month, number)
 
     def nth(self, low: int, high: int, index: int) -> int | None:
         """The matching day number `index` (from 0) in `low <= day < high`."""
@@ -94,11 +96,9 @@ class DatePattern:
         day = start + (mask & -mask).bit_length() - 2
         return day if day < high else None
 
-    def _count_before(self, day: int, origin: int) -> int:
-        """Matching days from the first of `origin`'s month until before `day`."""
-        month, number = _locate(day)
-        whole = sum(self._month(m)[1].bit_count() for m in range(_locate(origin)[0], month))
-        return whole + (self._month(month)[1] & ((1 << number) - 1)).bit_count()
+    def _count_before(self, month: int, number: int) -> int:
+        """How many days of a month match before its day `number`."""
+        return (self._month(month)[1] & ((1 << number) - 1)).bit_count()
 
     def _month(self, month: int) -> tuple[int, int]:
         """A month's first day, and its mask."""
@@ -157,18 +157,16 @@ def _form_days(form: str) -> tuple[int, ...]:
     croniter takes `31w` in a shorter month for its last weekday. That is what LW means, and not
     what 31W means here: like a plain 31, it waits for a month that has such a day.
     """
-    last_weekday = form == "lw"
-    if last_weekday:
-        form = "31w"
-    search = croniter(f"0 0 {form} * *" if form[-1] in "lw" else f"0 0 * * {form}")
-    shortest = int(form[:-1]) if form[-1] == "w" and not last_weekday else 0
+    asked = "31w" if form == "lw" else form
+    length_min = int(form[:-1]) if form[-1] == "w" and form != "lw" else 0
+    search = croniter(f"0 0 {asked} * *" if asked[-1] in "lw" else f"0 0 * * {asked}", 0)
     return tuple(
-        _ask(search, _EXAMPLES[kind]) if kind % 4 + 28 >= shortest else 0 for kind in _KINDS
+        _ask(search, _EXAMPLES[kind]) if kind % 4 + 28 >= length_min else 0 for kind in _KINDS
     )
 
 
 def _ask(search: croniter, first: datetime) -> int:
-    """The day of the month that begins at `first` which croniter finds there, as a mask."""
+    """The day that croniter finds in the month that begins at `first`, as a mask."""
     found: datetime = search.get_next(datetime, start_time=first - timedelta(seconds=1))
     return 1 << found.day if (found.year, found.month) == (first.year, first.month) else 0
 

@@ -35,9 +35,7 @@ ZONES_MAX = 640  # All of them; a few kilobytes each.
 SPANS_MAX = 1024  # Spans of stretches kept: most zones are asked about one or two.
 
 _LOOK_SECONDS = 6 * 86_400
-_SPAN_SECONDS = (
-    1 << 28
-)  # Eight and a half years: two in reach of most searches, 1 ms to look through.
+_SPAN_SECONDS = 1 << 28  # Eight and a half years, about 1 ms to look through.
 _LAST_SECOND = MAX_INSTANT_MS // 1000 - 86_400  # No clock anywhere shows the year 10000 then.
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?", re.ASCII)
 

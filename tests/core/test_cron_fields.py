@@ -91,7 +91,7 @@ REFUSED = [
     ("weekday", "1#0", "at most #5"),
     ("weekday", "1-5#2", "write 1#2 (second Monday)"),
     ("weekday", "*#1", "write 1#2 (second Monday)"),
-    ("weekday", "1#1,1#2,1#3,1#4,1#5,2#1", "at most 5 of L, W and #"),
+    ("weekday", "1#1,1#2,1#3,1#4,1#5", "at most 4 of L, W and #"),
 ]
 
 

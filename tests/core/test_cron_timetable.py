@@ -49,6 +49,7 @@ def test_a_day_on_which_the_clocks_jump(cron, date, policies, times):
     expected = [parse_instant(f"{date}T{f'{time}:00'[:8]}Z") for time in times]
     assert table.between(start, end, 100) == expected
     assert table.count(start, end) == len(expected)
+    assert table.until(end) == expected[-1] if expected else table.until(end) <= start
     assert [table.nth(start, n + 1) for n in range(len(expected))] == expected
 
 
@@ -58,6 +59,21 @@ def test_an_instant_inside_the_second_pass_comes_after_all_of_the_first():
     assert texts([table.until(second_pass), table.after(second_pass)]) == [
         "2027-11-07T05:45:00Z",
         "2027-11-08T06:45:00Z",
+    ]
+
+
+def test_nothing_is_counted_inside_a_second_pass_that_is_left_out():
+    start, end = parse_instant("2027-11-07T06:10:00Z"), parse_instant("2027-11-07T06:40:00Z")
+    assert timetable("0-59 1 * * *", NEW_YORK).count(start, end) == 0
+    assert timetable("0-59 1 * * *", NEW_YORK, dst_fold="both").count(start, end) == 30
+
+
+def test_a_change_of_calendar_leaves_nothing_out():
+    table = timetable("0 20 31 1 *", "Antarctica/Vostok")  # 1994: from 24:00 back to 17:00.
+    start = parse_instant("1994-01-31T00:00:00Z")
+    assert texts(table.between(start, start + 86_400_000, 10)) == [
+        "1994-01-31T13:00:00Z",
+        "1994-01-31T20:00:00Z",
     ]
 
 
