@@ -1,7 +1,6 @@
 """The small parts of a schedule's document: labels, the pause and the retry policy."""
 
 import re
-from dataclasses import asdict
 from typing import Any
 
 from engine.core.errors import Fault
@@ -78,7 +77,7 @@ def read_retry(value: object, faults: list[Fault]) -> RetryPolicy:
 
 def write_retry(policy: RetryPolicy) -> dict[str, Any]:
     """The document that `read_retry` reads as `policy`."""
-    return asdict(policy)
+    return {name: getattr(policy, name) for name in policy.__dataclass_fields__}
 
 
 def read_pause(fields: Fields) -> tuple[bool | None, Pause]:

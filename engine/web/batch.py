@@ -15,6 +15,7 @@ looks at the loop, so that deliveries keep their time meanwhile.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -63,21 +64,38 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
 
 
 async def _put_lines(engine: EngineFace, request: web.Request, results: Results) -> None:
-    waiting: list[_Line] = []
-    waiting_bytes = number = 0
+    storing: asyncio.Task[bytes] | None = None
+    try:
+        async for group in _groups(engine, request):
+            if storing is not None:
+                await results.add(await storing)
+            # The journal has a thread of its own: it stores this while the next group is read.
+            storing = asyncio.create_task(_store(engine, group))
+        if storing is not None:
+            await results.add(await storing)
+    finally:
+        if storing is not None:
+            await asyncio.wait([storing])
+
+
+async def _groups(engine: EngineFace, request: web.Request) -> AsyncIterator[list[_Line]]:
+    """The lines of the request as they will be stored together."""
+    group: list[_Line] = []
+    group_bytes = number = 0
     async for arrived in lines(request.content):
         for data in arrived:
             number += 1
             if data is not None and not data.strip():
                 continue
-            waiting.append(await _read_line(engine, number, data))
-            waiting_bytes += len(data or b"")
-            if len(waiting) % READ_AT_ONCE == 0:
+            group.append(await _read_line(engine, number, data))
+            group_bytes += len(data or b"")
+            if len(group) % READ_AT_ONCE == 0:
                 await asyncio.sleep(0)
-            if len(waiting) == STORED_AT_ONCE or waiting_bytes > STORED_AT_ONCE_BYTES:
-                await results.add(await _store(engine, waiting))
-                waiting, waiting_bytes = [], 0
-    await results.add(await _store(engine, waiting))
+            if len(group) == STORED_AT_ONCE or group_bytes > STORED_AT_ONCE_BYTES:
+                yield group
+                group, group_bytes = [], 0
+    if group:
+        yield group
 
 
 async def _read_line(engine: EngineFace, number: int, data: bytes | None) -> _Line:
@@ -98,9 +116,9 @@ def _read(engine: EngineFace, number: int, data: bytes) -> _Line:
     return _Line(number=number, name=draft.definition.name, reading=draft)
 
 
-async def _store(engine: EngineFace, waiting: list[_Line]) -> bytes:
+async def _store(engine: EngineFace, group: list[_Line]) -> bytes:
     """Store the drafts among the lines in one commit; the result lines of all of them."""
-    drafts = [line.reading for line in waiting if isinstance(line.reading, Draft)]
+    drafts = [line.reading for line in group if isinstance(line.reading, Draft)]
     started_ms = engine.clock.now_ms()
     try:
         stored = iter(await engine.schedules.put_many(drafts) if drafts else ())
@@ -108,7 +126,7 @@ async def _store(engine: EngineFace, waiting: list[_Line]) -> bytes:
         stored = iter([error] * len(drafts))
     return b"".join(
         _result(line, next(stored) if isinstance(line.reading, Draft) else line.reading, started_ms)
-        for line in waiting
+        for line in group
     )
 
 
