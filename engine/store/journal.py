@@ -249,7 +249,8 @@ def _plan_page(
     """One statement's worth of a slice; the rows written, and what remains of the slice."""
     if isinstance(piece, Slice):
         return _plan_slice_page(db, piece, limit)
-    values = {"after": piece.after_ms, "id": piece.after_schedule, "until": piece.until_ms}
+    after_id = piece.after_schedule or _ROW_MAX
+    values = {"after": piece.after_ms, "id": after_id, "until": piece.until_ms}
     end = db.execute(SQL["at_page_end"], {**values, "limit": limit}).fetchone()
     until, until_id = end or (piece.until_ms, _ROW_MAX)
     rows = db.execute(SQL["plan_at"], {**values, "until": until, "until_id": until_id}).rowcount

@@ -2,7 +2,6 @@
 
 import hashlib
 import sqlite3
-from dataclasses import asdict
 from typing import Any
 
 import orjson
@@ -96,7 +95,9 @@ def target_of(row: sqlite3.Row) -> Target:
 
 def retry_text(retry: RetryPolicy) -> str | None:
     """The policy as JSON; None for the default, which most schedules have."""
-    return None if retry == _DEFAULT_RETRY else orjson.dumps(asdict(retry)).decode()
+    if retry == _DEFAULT_RETRY:
+        return None
+    return orjson.dumps({name: getattr(retry, name) for name in RetryPolicy.__slots__}).decode()
 
 
 def retry_of(text: str | None) -> RetryPolicy:
