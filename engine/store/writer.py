@@ -149,11 +149,11 @@ class Writer:
             return
         began_ms = self._clock.monotonic_ms()
         try:
-            outcomes = await self._cross(lambda db: _commit(db, [p.change for p in batch]))
+            outcomes, rows = await self._cross(lambda db: _commit(db, [p.change for p in batch]))
         except sqlite3.Error as error:
             self._throw_back(batch, error)
             return
-        if self.trouble:
+        if self.trouble and rows:  # A commit of nothing succeeds on a full disk, too.
             log.info("journal_writable_again")
             self.trouble = None
         self._last_commit_ms = self._clock.monotonic_ms()
@@ -270,8 +270,12 @@ def _busy_aware(db: sqlite3.Connection) -> sqlite3.Connection:
     return db
 
 
-def _commit(db: sqlite3.Connection, changes: list[Change[Any]]) -> list[Any]:
-    """The results, an exception in the place of a change that failed; on the database's thread."""
+def _commit(db: sqlite3.Connection, changes: list[Change[Any]]) -> tuple[list[Any], int]:
+    """The results, an exception in the place of a change that failed, and the rows written.
+
+    On the database's thread.
+    """
+    before = db.total_changes
     try:
         # IMMEDIATE: a transaction that reads first and writes later fails at once with
         # BUSY_SNAPSHOT, in spite of any timeout (sqlite.org/isolation.html).
@@ -282,7 +286,7 @@ def _commit(db: sqlite3.Connection, changes: list[Change[Any]]) -> list[Any]:
         if db.in_transaction:  # SQLITE_FULL and its like have ended it already.
             db.execute("ROLLBACK")
         raise
-    return outcomes
+    return outcomes, db.total_changes - before
 
 
 def _attempt(db: sqlite3.Connection, change: Change[Any]) -> Any:

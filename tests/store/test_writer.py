@@ -86,6 +86,9 @@ async def test_a_full_disk_undoes_the_batch_and_passes(tmp_path: Path) -> None:
         )
         assert all(isinstance(result, Unavailable) for result in results)
         assert "full" in str(writer.trouble)
+        nothing = writer.submit(lambda db: db.execute("PRAGMA page_count").fetchone()[0])
+        assert await committed(writer, nothing) == [pages]
+        assert "full" in str(writer.trouble), "a commit of nothing proves nothing"
         more = "PRAGMA max_page_count = 1000000"
         await committed(writer, writer.submit(lambda db: db.execute(more).fetchone()))
         assert await committed(writer, writer.submit(insert("small"))) == [1]
