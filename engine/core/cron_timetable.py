@@ -27,7 +27,7 @@ from engine.core.cron_fields import read_fields
 from engine.core.model import CronTrigger
 from engine.core.wall_time import WallPattern
 from engine.core.zone_names import check_timezone
-from engine.core.zones import OFFSET_MAX, Stretch, stretch_at
+from engine.core.zones import OFFSET_SECONDS_MAX, Stretch, stretch_at
 
 SEARCH_YEARS = 41  # 29 February falls on a Sunday 40 years apart when 2100 lies between.
 
@@ -92,8 +92,8 @@ class CronTimetable:
             if found is not None or stretch.end >= high:
                 return found
             # Rare dates: go on where some clock may show the next one, not half a year at a time.
-            wall = self._pattern.first(stretch.end - OFFSET_MAX, high + OFFSET_MAX)
-            low = high if wall is None else max(stretch.end, wall - OFFSET_MAX)
+            wall = self._pattern.first(stretch.end - OFFSET_SECONDS_MAX, high + OFFSET_SECONDS_MAX)
+            low = high if wall is None else max(stretch.end, wall - OFFSET_SECONDS_MAX)
         return None
 
     def _last(self, low: int, high: int) -> int | None:
@@ -102,8 +102,8 @@ class CronTimetable:
             found = self._last_in(stretch, max(low, stretch.start), high)
             if found is not None or stretch.start <= low:
                 return found
-            wall = self._pattern.last(low - OFFSET_MAX, stretch.start + OFFSET_MAX)
-            high = low if wall is None else min(stretch.start, wall + OFFSET_MAX)
+            wall = self._pattern.last(low - OFFSET_SECONDS_MAX, stretch.start + OFFSET_SECONDS_MAX)
+            high = low if wall is None else min(stretch.start, wall + OFFSET_SECONDS_MAX)
         return None
 
     def _last_in(self, stretch: Stretch, start: int, end: int) -> int | None:

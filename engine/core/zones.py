@@ -30,11 +30,13 @@ from zoneinfo import ZoneInfo
 from engine.core.identity import MAX_INSTANT_MS
 from engine.core.zone_names import check_timezone
 
-OFFSET_MAX = 48 * 3600  # More than any zone is from UTC; a wall time minus this is surely earlier.
+LOOK_SECONDS = 6 * 86_400  # How far apart the search for changes looks; see above.
+OFFSET_SECONDS_MAX = (
+    48 * 3600
+)  # More than any zone is from UTC; a wall time minus this is surely earlier.
 ZONES_MAX = 640  # All of them; a few kilobytes each.
 SPANS_MAX = 1024  # Spans of stretches kept: most zones are asked about one or two.
 
-_LOOK_SECONDS = 6 * 86_400
 _SPAN_SECONDS = 1 << 28  # Eight and a half years, about 1 ms to look through.
 _LAST_SECOND = MAX_INSTANT_MS // 1000 - 86_400  # No clock anywhere shows the year 10000 then.
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?", re.ASCII)
@@ -72,7 +74,7 @@ def read_local_instant(text: str, timezone: str) -> int:
     wall_ms = (datetime.fromisoformat(text) - _WALL_EPOCH) // timedelta(milliseconds=1)
     if wall_ms < 0:
         raise ValueError(f"{text[:40]!r} is before 1970")
-    stretch = stretch_at(timezone, wall_ms // 1000 - OFFSET_MAX)
+    stretch = stretch_at(timezone, wall_ms // 1000 - OFFSET_SECONDS_MAX)
     while wall_ms >= (stretch.end + stretch.offset) * 1000:
         stretch = stretch_at(timezone, stretch.end)
     return max(wall_ms - stretch.offset * 1000, stretch.start * 1000)
@@ -92,7 +94,7 @@ def _load(zone: str) -> ZoneInfo:
 def _stretches(zone: str, span: int) -> tuple[Stretch, ...]:
     info = _load(zone)
     start, end = span * _SPAN_SECONDS, (span + 1) * _SPAN_SECONDS
-    looks = [(at, _offset(info, at)) for at in (*range(start, end, _LOOK_SECONDS), end - 1)]
+    looks = [(at, _offset(info, at)) for at in (*range(start, end, LOOK_SECONDS), end - 1)]
     cuts = [start]
     for before, after in pairwise(looks):
         cuts.extend(_changes(info, before, after))

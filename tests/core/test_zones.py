@@ -8,7 +8,7 @@ import pytest
 from engine.core.errors import Invalid
 from engine.core.identity import format_instant, parse_instant
 from engine.core.zone_names import zone_names
-from engine.core.zones import read_local_instant, stretch_at
+from engine.core.zones import LOOK_SECONDS, read_local_instant, stretch_at
 
 YEAR_2050 = 2_524_608_000
 
@@ -54,6 +54,18 @@ def test_no_change_of_any_zone_since_1970_is_missed(initial):
                 found.append((following.start, following.offset))
             stretch = following
         assert found == expected, name
+
+
+def test_two_changes_that_cancel_out_are_further_apart_than_two_looks():
+    held = []
+    for name in zone_names():
+        changes = changes_in_the_file((resources.files("tzdata.zoneinfo") / name).read_bytes())
+        for (_, before), (start, _), (end, after) in zip(
+            changes, changes[1:], changes[2:], strict=False
+        ):
+            if before == after:
+                held.append(end - start)
+    assert min(held) > LOOK_SECONDS
 
 
 def test_changes_go_on_by_rule_where_the_file_ends():
