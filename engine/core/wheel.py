@@ -1,8 +1,9 @@
 """Timers by the hundred thousand: a hierarchical timing wheel, as data.
 
 Theory: G. Varghese and T. Lauck, "Hashed and Hierarchical Timing Wheels" (SOSP 1987), scheme 7.
-Write instants, whole milliseconds, in base 256. Level n has a slot for each value of digit n, and
-an entry lies at the level of the highest digit in which its instant differs from now. So
+Write instants, whole milliseconds, in base 1024; the digits count milliseconds, then roughly
+seconds, quarters of an hour, fortnights. Level n has a slot for each value of digit n, and an entry
+lies at the level of the highest digit in which its instant differs from now. So
 
 * a level's entries agree with now in all higher digits and exceed it in this one: its slots are
   in order of time, and everything at a level is due before anything at the next;
@@ -20,8 +21,7 @@ up precision for it; a scheduler that promises never to be early and rarely late
 
 Trade-offs. Insertion and expiry are O(1) where a heap's are O(log n), and cancelling is a deletion
 where a heap keeps the corpse. The price is work that comes in lumps: a slot is dealt out at once.
-Digits of 8 bits keep the lump that holds the engine's 5 s lookahead at 256 ms of it. Measured
-figures and the alternatives are in docs/decisions/0005-wheel.md.
+Measured figures and the alternatives are in docs/decisions/0005-wheel.md.
 """
 
 from typing import Generic, TypeVar
@@ -132,9 +132,9 @@ class Wheel(Generic[Item]):
             self._deal(slot)
 
 
-# 256 slots a level. Fewer deal the same entry out more often; more make a slot of the lookahead
-# longer than a quarter of a second and so the work that comes at once.
-_DIGIT_BITS = 8
+# 1,024 slots a level. With 256, all entries of the 5 s lookahead enter a new slot of level 2, at
+# once, every minute instead of every 17; with 4,096, a slot of level 1 is four seconds of work.
+_DIGIT_BITS = 10
 _DIGIT_MASK = (1 << _DIGIT_BITS) - 1
 
 # A handle is the due instant with a serial number below it: 89 years at 100,000 insertions a

@@ -10,8 +10,8 @@ HOUR = 3_600_000
 LEVELS_MAX = 9  # More than any instant in these tests needs.
 
 SPANS = st.one_of(
-    st.integers(-3, 600),
-    st.sampled_from([255, 256, 257, 65_535, 65_536, 65_537, HOUR, 24 * HOUR, 10**12]),
+    st.integers(-3, 2_000),
+    st.sampled_from([1_023, 1_024, 1_025, 2**20 - 1, 2**20, 2**20 + 1, HOUR, 24 * HOUR, 10**12]),
     st.integers(0, 30 * HOUR),
 )
 INSERT = st.tuples(st.just("insert"), SPANS, st.sampled_from([1, 1, 2, 100]))
@@ -86,7 +86,7 @@ def follow(wheel: Wheel[int], plain: SortedList, now_ms: int) -> int:
 
 
 def test_nothing_is_early_by_a_millisecond() -> None:
-    for due_ms in (NOON + 1, NOON + 256, NOON + 5_000, NOON + HOUR):
+    for due_ms in (NOON + 1, NOON + 1_024, NOON + 5_000, NOON + HOUR):
         wheel = Wheel[str](NOON)
         wheel.insert(due_ms, "run")
         assert wheel.advance(due_ms - 1) == []
@@ -96,7 +96,7 @@ def test_nothing_is_early_by_a_millisecond() -> None:
 def test_items_of_one_instant_keep_their_order_however_far_away_they_began() -> None:
     wheel, due_ms = Wheel[str](NOON), NOON + 5 * HOUR
     wheel.insert(due_ms, "from afar")
-    wheel.advance(due_ms - 70_000)
+    wheel.advance(due_ms - 60_000)
     wheel.insert(due_ms, "from a minute")
     wheel.advance(due_ms - 10)
     wheel.insert(due_ms, "from close by")
