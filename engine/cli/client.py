@@ -8,6 +8,7 @@ and with it the same exit code.
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
@@ -88,7 +89,8 @@ class Client:
         """Put schedules, each with its `name`; a result for each, in their order."""
         lines = b"".join(json.dumps(document).encode() + b"\n" for document in documents)
         headers = {"Content-Type": "application/x-ndjson"}
-        text = self._send("POST", "/v1/schedules:batch", {}, headers, lines)
+        # As a file: aiohttp sends large bytes in one piece, and warns of it.
+        text = self._send("POST", "/v1/schedules:batch", {}, headers, BytesIO(lines))
         return [json.loads(line) for line in text.splitlines()]
 
     def _send(
@@ -97,7 +99,7 @@ class Client:
         path: str,
         query: Mapping[str, object],
         headers: Mapping[str, str],
-        data: bytes | None,
+        data: bytes | BytesIO | None,
     ) -> str:
         params = {name: str(value) for name, value in query.items() if value is not None}
         try:
@@ -125,7 +127,7 @@ class Client:
         path: str,
         params: Mapping[str, str],
         headers: Mapping[str, str],
-        data: bytes | None,
+        data: bytes | BytesIO | None,
     ) -> tuple[int, str]:
         url = self._origin + path
         async with self._session.request(

@@ -74,7 +74,7 @@ class _Token:
 def _check_redirection(operator: str, place: str) -> None:
     if operator.endswith(">&") and re.fullmatch(r"[0-9]|-", place):
         return
-    if place == "/dev/null" and "<<" not in operator:
+    if place == "/dev/null":
         return
     direction = "input comes from" if "<" in operator else "output goes to"
     raise NotPlain(f"its {direction} {place or 'nowhere'}")

@@ -30,6 +30,10 @@ ANSWERS = {
     "/404": (404, '{"detail": "no such schedule"}'),
     "/500": (500, '{"detail": "a bug"}'),
     "/204": (204, ""),
+    "/rows?limit=1000": (200, '{"data": [1, 2], "next_cursor": "c"}'),
+    "/rows?limit=1000&cursor=c": (200, '{"data": [3], "next_cursor": null}'),
+    "/rows?limit=3&of=x": (200, '{"data": [1, 2], "next_cursor": "c"}'),
+    "/rows?limit=1&cursor=c&of=x": (200, '{"data": [3], "next_cursor": "d"}'),
 }
 
 
@@ -90,6 +94,12 @@ def test_the_faults_of_bodies_and_queries_are_kept(address: str):
 def test_an_empty_answer_is_none(address: str):
     with Client(address) as client:
         assert client.get("/204") is None
+
+
+def test_a_list_is_followed_to_its_end_or_to_the_limit(address: str):
+    with Client(address) as client:
+        assert list(client.rows("/rows")) == [1, 2, 3]
+        assert list(client.rows("/rows", limit=3, of="x")) == [1, 2, 3]
 
 
 def test_a_server_that_is_not_there_is_said_with_the_command_that_starts_one():

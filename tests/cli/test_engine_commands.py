@@ -58,6 +58,14 @@ def test_apply_puts_what_it_can_and_names_every_fault_of_the_rest(apply: Any, as
     assert asking("schedules", "get", "bad").code == 4
 
 
+def test_a_file_of_thousands_is_one_request(asking: Offbeat, tmp_path: Path):
+    target = {"url": "http://127.0.0.1:9/hook", "body": "x" * 500}
+    schedules = {f"many-{n}": {"every": 86_400, "target": target} for n in range(2_500)}
+    (tmp_path / "many.json").write_text(json.dumps({"schedules": schedules}))
+    assert asking("apply", str(tmp_path / "many.json")).err == "2500 created\n"
+    assert asking("schedules").out.count("\nmany-") == 2_500
+
+
 def test_schedules_are_listed_shown_rested_woken_and_deleted(apply: Any, asking: Offbeat):
     apply(f"{NIGHTLY}[schedules.gone-soon]\nevery = 86400\nphase = 7\n{TARGET}\n")
     listed = asking("schedules").out
