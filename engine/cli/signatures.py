@@ -1,5 +1,6 @@
 """What the signatures of a received delivery are worth, for `verify` and the sink."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -26,8 +27,12 @@ def judge(secrets: Sequence[str], headers: Mapping[str, str], body: bytes) -> Ve
 
 def sent_s(headers: Mapping[str, str]) -> int | None:
     """When the attempt says that it was made, in Unix seconds; None where it says nothing."""
-    timestamp = headers.get("webhook-timestamp", "")
-    return int(timestamp) if timestamp.isascii() and timestamp.isdigit() else None
+    return small_number(headers.get("webhook-timestamp", ""))
+
+
+def small_number(text: str) -> int | None:
+    """Up to twelve digits as a number, as a Unix time or an attempt has; None for anything else."""
+    return int(text) if re.fullmatch(r"[0-9]{1,12}", text) else None
 
 
 def _webhook(secrets: Sequence[str], headers: Mapping[str, str], body: bytes) -> Verdict:

@@ -23,7 +23,7 @@ import orjson
 from engine.cli.http_receiver import Received, listen, serve
 from engine.cli.options import example, output, secrets
 from engine.cli.output import talk
-from engine.cli.signatures import judge
+from engine.cli.signatures import judge, small_number
 from engine.clock import Clock, SystemClock
 from engine.config import DEFAULT_PORT
 from engine.core.identity import format_instant, parse_instant, unit_u53
@@ -46,11 +46,11 @@ class Sink:
     refused: int = 0
 
     def receive(self, request: Received) -> int:
-        """The status to answer with: 401 for a bad signature, 503 for a failure asked for."""
+        """The status to answer with: 401 without both signatures, 503 for a failure asked for."""
         verdicts = judge(self.secrets, request.headers, request.body)
         key = request.headers.get("idempotency-key", "")
         status = HTTPStatus.NO_CONTENT
-        if "invalid" in (verdicts.webhook, verdicts.scheduler):
+        if self.secrets and {verdicts.webhook, verdicts.scheduler} != {"valid"}:
             status = HTTPStatus.UNAUTHORIZED
         elif self._fails(key, request.headers.get("x-attempt", "1")):
             status = HTTPStatus.SERVICE_UNAVAILABLE
@@ -75,10 +75,7 @@ class Sink:
         return status
 
     def _fails(self, key: str, attempt: str) -> bool:
-        # A schedule has 20 attempts at most, a replayed run a few times that.
-        number = (
-            int(attempt) if attempt.isascii() and attempt.isdigit() and attempt[9:] == "" else 1
-        )
+        number = small_number(attempt) or 1
         return unit_u53(key, number, "sink") < self.fail_rate * 2**53
 
 
@@ -149,7 +146,7 @@ def command(
 ) -> None:
     """Receive webhooks on 127.0.0.1 and verify them, until Ctrl-C.
 
-    Answers 204; 401 where a signature does not hold; 503 as often as --fail-rate asks, decided by
+    Answers 204; 401 where a secret is known and a signature does not hold; 503 as often as --fail-rate asks, decided by
     key and attempt so that a rerun fails the same way.
     """
     with contextlib.ExitStack() as stack:

@@ -85,8 +85,9 @@ def test_what_is_signed_by_somebody_else_is_refused_for_good(tmp_path: Path):
         assert post(connection, delivery(), b"{}") == 401
         moved = delivery() | {"X-Scheduled-For": format_instant(NOON_MS + 1)}
         assert post(connection, moved) == 401
+        assert post(connection, {}) == 401
     verdicts = [(r["webhook_signature"], r["scheduler_signature"]) for r in records(ledger)]
-    assert verdicts == [("invalid", "invalid"), ("valid", "invalid")]
+    assert verdicts == [("invalid", "invalid"), ("valid", "invalid"), ("absent", "absent")]
 
 
 def test_without_a_secret_nothing_is_checked_and_without_a_signature_nothing_is_there(
@@ -114,6 +115,13 @@ def test_a_retry_is_drawn_anew():
     with sink("--fail-rate", "0.5") as (_, connection):
         attempts = [post(connection, delivery(attempt=number)) for number in range(1, 21)]
     assert set(attempts) == {204, 503}
+
+
+def test_numbers_that_nobody_would_send_are_no_numbers():
+    huge = "9" * 5_000
+    with sink("--secret", SECRET) as (_, connection):
+        assert post(connection, delivery() | {"X-Attempt": huge}) == 204
+        assert post(connection, delivery() | {"webhook-timestamp": huge}) == 401
 
 
 def test_all_fail_or_none():
