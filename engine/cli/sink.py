@@ -146,8 +146,8 @@ def command(
 ) -> None:
     """Receive webhooks on 127.0.0.1 and verify them, until Ctrl-C.
 
-    Answers 204; 401 where a secret is known and a signature does not hold; 503 as often as --fail-rate asks, decided by
-    key and attempt so that a rerun fails the same way.
+    Answers 204; 401 where a secret is known and a signature does not hold; 503 as often as
+    --fail-rate asks, decided by key and attempt so that a rerun fails the same way.
     """
     with contextlib.ExitStack() as stack:
         if ledger is not None:
