@@ -21,12 +21,12 @@ Prior art: the leaky bucket as a meter of ITU-T I.371, the single rate of RFC 26
 class TokenBucket:
     """Grants whole tokens, `burst` at once at most. Instants in milliseconds, of one clock."""
 
-    __slots__ = ("_at_ms", "_capacity", "_level", "_rate")
+    __slots__ = ("_at_ms", "_capacity", "_level", "rate")
 
     def __init__(self, rate_per_second: int, burst: int, now_ms: int) -> None:
         assert rate_per_second >= 1, "a bucket without a rate never opens"
         assert burst >= 1, "a bucket that holds no token never opens"
-        self._rate = rate_per_second
+        self.rate = rate_per_second
         self._capacity = burst * 1000
         self._level = 0
         self._at_ms = now_ms
@@ -47,9 +47,9 @@ class TokenBucket:
         assert n * 1000 <= self._capacity, "more than the burst is never there at once"
         self._refill(now_ms)
         missing = n * 1000 - self._level
-        return max(0, -(-missing // self._rate))
+        return max(0, -(-missing // self.rate))
 
     def _refill(self, now_ms: int) -> None:
         elapsed_ms = max(0, now_ms - self._at_ms)
-        self._level = min(self._capacity, self._level + elapsed_ms * self._rate)
+        self._level = min(self._capacity, self._level + elapsed_ms * self.rate)
         self._at_ms = now_ms

@@ -1,0 +1,123 @@
+"""A flow: what is limited, fair and broken together (SPEC §1, §8).
+
+By default a flow is a tenant's runs to one host and port. It has a parallelism and, if set, a rate;
+429 and 503 halve the rate at which it is served, and successes restore it step by step (additive
+increase, multiplicative decrease: Chiu and Jain, 1989).
+"""
+
+from engine.core.breaker import NEVER_MS, Breaker
+from engine.core.bucket import TokenBucket
+from engine.core.model import Outcome
+
+PARALLELISM = 20
+"""Attempts of one flow under way at once, by default (SPEC §8)."""
+
+RATE_MIN = 1
+"""A flow that was throttled is still asked once a second whether it has recovered."""
+
+THROTTLE_MS = 1_000
+"""At most one halving in this time: answers to one burst are one message, not many."""
+
+RESTORE_EVERY_MS = 1_000
+"""How often a success raises a throttled rate, by a tenth of what it was."""
+
+
+class Flow:
+    """One flow's limits and what it has under way. Instants on the monotonic clock, in ms."""
+
+    __slots__ = (
+        "_bucket",
+        "_changed_ms",
+        "_throttled",
+        "breaker",
+        "flow_id",
+        "inflight",
+        "parallelism",
+        "paused",
+        "rate",
+        "tenant",
+    )
+
+    def __init__(
+        self,
+        flow_id: int,
+        tenant: str,
+        *,
+        parallelism: int = PARALLELISM,
+        rate: int | None = None,
+        paused: bool = False,
+    ) -> None:
+        """`rate`: attempt starts a second, None for no limit of its own."""
+        self.flow_id = flow_id
+        self.tenant = tenant
+        self.parallelism = parallelism
+        self.rate = rate
+        self.paused = paused
+        self.inflight = 0
+        self.breaker = Breaker()
+        self._throttled: int | None = None
+        self._bucket: TokenBucket | None = None
+        self._changed_ms = 0
+
+    @property
+    def effective_rate(self) -> int | None:
+        """The rate in force: the limit, or less while the receiver asks for it."""
+        return self._throttled if self._throttled is not None else self.rate
+
+    def blocked_until_ms(self, now_ms: int) -> int:
+        """When the next run may start: `now_ms` when at once, `NEVER_MS` when an event decides."""
+        if self.paused or self.inflight >= self.parallelism:
+            return NEVER_MS
+        until_ms = max(now_ms, self.breaker.blocked_until_ms(now_ms))
+        bucket = self._current_bucket(now_ms)
+        if bucket is not None:
+            until_ms = max(until_ms, now_ms + bucket.wait_ms(now_ms, 1))
+        return until_ms
+
+    def start(self, now_ms: int) -> bool:
+        """A run of the flow starts; whether it is the breaker's probe."""
+        self.inflight += 1
+        bucket = self._current_bucket(now_ms)
+        if bucket is not None:
+            bucket.reserve(now_ms, 1)
+        return self.breaker.start(now_ms)
+
+    def withdraw(self) -> bool:
+        """A run that was to start did not; the breaker has not closed."""
+        self.inflight -= 1
+        self.breaker.withdraw()
+        return False
+
+    def end(self, outcome: Outcome, now_ms: int) -> bool:
+        """An attempt of the flow has ended; whether its breaker closed with it."""
+        self.inflight -= 1
+        assert self.inflight >= 0, "more ends than starts"
+        self._adapt(outcome, now_ms)
+        return self.breaker.end(outcome, now_ms)
+
+    def _adapt(self, outcome: Outcome, now_ms: int) -> None:
+        if outcome.status in (429, 503):
+            if now_ms - self._changed_ms >= THROTTLE_MS:
+                self._throttled = max(RATE_MIN, (self.effective_rate or self._sustained()) // 2)
+                self._changed_ms = now_ms
+        elif (
+            outcome.name == "success"
+            and self._throttled is not None
+            and now_ms - self._changed_ms >= RESTORE_EVERY_MS
+        ):
+            raised = self._throttled + max(1, self._throttled // 10)
+            self._changed_ms = now_ms
+            limit = self.rate if self.rate is not None else 50 * self.parallelism
+            self._throttled = None if raised >= limit else raised
+
+    def _sustained(self) -> int:
+        """What an unlimited flow can at most have had: its parallelism, at 20 ms a request."""
+        return 50 * self.parallelism
+
+    def _current_bucket(self, now_ms: int) -> TokenBucket | None:
+        rate = self.effective_rate
+        if rate is None:
+            self._bucket = None
+        elif self._bucket is None or self._bucket.rate != rate:
+            self._bucket = TokenBucket(rate, max(1, rate // 10), now_ms)
+        return self._bucket
