@@ -6,7 +6,8 @@ catch-up and backfill a fifth of the rest.
 *Tenants, flows.* Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995). Every run costs one
 token, so the deficit is never carried over and the discipline is a plain rotation, with its
 properties: a tenant with one run waits for one run of each other tenant, however many they have.
-Within a tenant, priority first; within a priority its flows in turn; within a flow the earliest due.
+Within a tenant, priority goes first; within a priority its flows take turns; within a flow the
+earliest due is next.
 
 *Blocked flows* (at their parallelism, out of tokens, paused, behind a breaker) leave the
 rotation and cost nothing until the event or the instant that unblocks them.
