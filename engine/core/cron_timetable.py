@@ -22,6 +22,7 @@ wildcard runs at the edges.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from engine.core.cron_fields import read_fields
 from engine.core.model import CronTrigger
@@ -59,11 +60,7 @@ class CronTimetable:
 
     def between(self, after_ms: int, until_ms: int, limit: int) -> list[int]:
         low, high = _second_after(after_ms), _second_after(until_ms)
-        found: list[int] = []
-        while len(found) < limit and (second := self._first(low, high)) is not None:
-            found.append(second * 1000)
-            low = second + 1
-        return found
+        return [second * 1000 for second in islice(self._seconds(low, high), limit)]
 
     def count(self, after_ms: int, until_ms: int) -> int:
         low, high = _second_after(after_ms), _second_after(until_ms)
@@ -84,6 +81,15 @@ class CronTimetable:
             stretch = stretch_at(self._zone, low)
             yield stretch, low, min(high, stretch.end)
             low = stretch.end
+
+    def _seconds(self, low: int, high: int) -> Iterator[int]:
+        """The occurrences in `low <= second < high`, in order."""
+        while (first := self._first(low, high)) is not None:
+            yield first
+            stretch = stretch_at(self._zone, first)
+            start, low = self._wall_from(stretch, first + 1), min(high, stretch.end)
+            for wall in self._pattern.between(start, low + stretch.offset):
+                yield wall - stretch.offset
 
     def _first(self, low: int, high: int) -> int | None:
         while low < high:

@@ -7,7 +7,7 @@ memory or time than `0 0 * * *`. Ranges are half-open.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from engine.core.cron_fields import CronFields, TimeFields
@@ -50,6 +50,17 @@ class TimesOfDay:
         minute, second = divmod(rest, self._per_minute)
         fields = self._fields
         return fields.hours[hour] * 3600 + fields.minutes[minute] * 60 + fields.seconds[second]
+
+    def between(self, low: int, high: int) -> Iterator[int]:
+        """The times in `low <= time < high`, in order."""
+        hours, minutes, seconds = self._fields.hours, self._fields.minutes, self._fields.seconds
+        for hour in hours[bisect_left(hours, low // 3600) :]:
+            for minute in minutes:
+                start = hour * 3600 + minute * 60
+                if start >= high:
+                    return
+                if start + 60 > low:
+                    yield from (start + s for s in seconds if low <= start + s < high)
 
     def shortest_gap(self) -> int:
         """Seconds between the closest neighbours, around midnight too; 86,400 for a lone time."""
@@ -94,6 +105,16 @@ class WallPattern:
             day, rank = found, self.times.total
         wall = day * DAY_SECONDS + self.times.pick(rank - 1)
         return wall if wall >= low else None
+
+    def between(self, low: int, high: int) -> Iterator[int]:
+        """The matches in `low <= wall < high`, in order, each at a tenth of the price of `nth`."""
+        end = -(-high // DAY_SECONDS)
+        day = self.dates.first(low // DAY_SECONDS, end)
+        while day is not None:
+            midnight = day * DAY_SECONDS
+            for time in self.times.between(max(0, low - midnight), high - midnight):
+                yield midnight + time
+            day = self.dates.first(day + 1, end)
 
     def count(self, low: int, high: int) -> int:
         """How many match in `low <= wall < high`."""
