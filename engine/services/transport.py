@@ -9,7 +9,7 @@ to do well: its connector resolves names, races addresses (RFC 8305) and speaks 
 (llhttp) reads responses. Between the two, `_Wire` writes a request in one piece and turns what
 comes back into an `Outcome` inside `data_received`: one future and one wake-up for each request.
 
-Trade-off. This costs about a quarter of `session.post` and relies on what aiohttp does not promise:
+Trade-off. This costs about a third of `session.post` and relies on what aiohttp does not promise:
 `TCPConnector._factory` makes the connector's protocols; `HttpResponseParser` feeds a message's
 `StreamReader` before `feed_data` returns it, and the reader calls back `pause_reading` and
 `resume_reading` alone. The lock file pins the version, the tests of this module the behaviour.
@@ -267,13 +267,13 @@ class _Response:
         self._left -= len(data)
         try:
             surplus = self._parse(data)
-        except Exception as fault:
+        except HttpProcessingError as fault:
             if self._head is None or not self._content.is_eof():
                 return _failure("protocol_error", f"broken response: {_gist(fault)}")
             surplus = True  # The response was whole; what came after it was not one.
         head = self._head
         if head is not None and self._content.is_eof():
-            self.reusable = not (surplus or head.should_close)
+            self.reusable = not (surplus or head.should_close or head.upgrade)
             return self._outcome(head)
         if self._left > 0:
             return None
@@ -289,7 +289,7 @@ class _Response:
             return _failure("protocol_error", f"broken response: {_gist(error)}")
         try:
             self._parser.feed_eof()
-        except Exception as fault:
+        except HttpProcessingError as fault:
             return _failure("protocol_error", f"broken response: {_gist(fault)}")
         return self._outcome(self._head)
 
