@@ -63,6 +63,7 @@ class Planner:
         self._accept_clock = accept_clock
         self._agenda = Agenda()
         self._calendar: Calendar | None = None
+        self._away: Observation | None = None  # A return whose downtime is not set aside yet.
         self._judging = True  # A stretch of an earlier life may wait.
         self._stepped_ms: int | None = None
         self._watermark_ms = 0
@@ -119,25 +120,25 @@ class Planner:
         self._agenda.keep((known.timetable_id for known in live), learnt)
 
     async def run(self) -> None:
-        while True:
-            with suppress(Unavailable):  # The next step plans what this one could not.
-                while await self.run_once():
-                    pass
-                await self._forget_now_and_then()
-            await self._until_next_step()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._watch())
+            while True:
+                with suppress(Unavailable):  # The next step plans what this one could not.
+                    while await self.run_once():
+                        pass
+                    await self._forget_now_and_then()
+                await self._until_next_step()
 
     async def run_once(self) -> bool:
         """One step: look at the calendar, plan what has come into sight.
 
         Whether a timetable was learnt meanwhile: its first runs are owed another step at once.
         """
-        assert self._calendar is not None, "start() comes first"
-        seen = self._calendar.look()
-        self._report(seen)
+        seen = self._look()
         if self.trouble is not None:
             return False
-        if seen.gap_ms > MISSED_AFTER_MS:
-            await self._set_downtime_aside(seen)
+        if self._away is not None:
+            await self._set_downtime_aside(self._away)
         await self._resume_pauses(seen.now_ms)
         horizon_ms = max(seen.now_ms + LOOKAHEAD_MS, self._watermark_ms)
         if horizon_ms > self._watermark_ms or self._agenda.behind_ms is not None:
@@ -145,6 +146,20 @@ class Planner:
         self._stepped_ms = seen.now_ms
         self.on_planned()
         return self._agenda.behind_ms is not None
+
+    async def _watch(self) -> None:
+        """Look at the clocks whatever the steps do: one that waits for a slow disk was not away."""
+        while True:
+            self._look()
+            await asyncio.sleep(STEP_MS / 1_000)
+
+    def _look(self) -> Observation:
+        assert self._calendar is not None, "start() comes first"
+        seen = self._calendar.look()
+        self._report(seen)
+        if seen.gap_ms > MISSED_AFTER_MS:
+            self._away = seen
+        return seen
 
     async def _plan(self, horizon_ms: int, now_ms: int) -> None:
         behind_ms = self._agenda.behind_ms
@@ -162,10 +177,12 @@ class Planner:
             self._held.shrink(behind_ms)  # The loader has passed there already.
 
     async def _set_downtime_aside(self, seen: Observation) -> None:
-        log.info("downtime", seconds=seen.gap_ms // 1_000)
         self._watermark_ms = await self._journal.open_downtime(
             self._watermark_ms, resume_ms=seen.now_ms, rate=self._rate
         )
+        log.info("downtime", seconds=seen.gap_ms // 1_000)
+        if self._away is seen:  # Else it was away again meanwhile.
+            self._away = None
         self._agenda.begin(self._watermark_ms)
         self._judging = True
 
