@@ -25,6 +25,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, Generic, TypeVar
 
 import aiosqlite
@@ -45,8 +46,9 @@ BATCH_CHANGES_MAX = 256
 QUEUE_CHANGES_MAX = 4_096
 """Changes that wait; more means that the disk stands still, and callers are told so."""
 
-BUSY_TIMEOUT_MS = 2_000
-"""How long one try waits for another process that holds the database."""
+BUSY_TIMEOUT_MS = 5_000
+"""How long one try waits for another process that holds the database: a shell's transaction or a
+backup's, and nobody notices; beyond it the engine says that it is not ready."""
 
 CHANGE_DEADLINE_SECONDS = 10.0
 """How long a caller waits for its commit before it is told `Unavailable`."""
@@ -55,7 +57,8 @@ CHECKPOINT_BYTES = 4 * 2**20
 """A log of this size is copied back as soon as the writer has a quiet moment,"""
 
 CHECKPOINT_FORCED_BYTES = 128 * 2**20
-"""and one of this size even beside a herd, so that the disk does not fill."""
+"""and one of this size, or larger than what the disk has left, even beside a herd: on a disk that
+the log has filled there is no room to copy it back."""
 
 CHECKPOINT_QUIET_MS = 1_000
 """Quiet: no commit for this long. A checkpoint in the second after a herd would delay its tail."""
@@ -104,6 +107,7 @@ class Writer:
         self._wake = asyncio.Event()
         self._failure: JournalFailed | None = None
         self._last_commit_ms = 0
+        self._is_full = False
         self.trouble: str | None = None
         self.on_commit: Callable[[float, int], None] = lambda _seconds, _changes: None
 
@@ -156,6 +160,7 @@ class Writer:
         if self.trouble and rows:  # A commit of nothing succeeds on a full disk, too.
             log.info("journal_writable_again")
             self.trouble = None
+            self._is_full = False
         self._last_commit_ms = self._clock.monotonic_ms()
         self.on_commit((self._last_commit_ms - began_ms) / 1_000, len(batch))
         for pending, outcome in zip(batch, outcomes, strict=True):
@@ -186,17 +191,24 @@ class Writer:
             return
 
     async def _checkpoint_if_due(self) -> None:
-        wal = self._path.with_name(self._path.name + "-wal")
-        size = wal.stat().st_size if wal.exists() else 0
-        quiet_ms = self._clock.monotonic_ms() - self._last_commit_ms
-        if size >= CHECKPOINT_FORCED_BYTES or (
-            size >= CHECKPOINT_BYTES and quiet_ms >= CHECKPOINT_QUIET_MS and not self._pending
-        ):
+        if self._checkpoint_is_due():
             try:
                 await self._cross(_checkpoint_all)
             except sqlite3.Error as error:
                 if not _is_transient(error):
                     raise self._fail(error) from error
+
+    def _checkpoint_is_due(self) -> bool:
+        wal = self._path.with_name(self._path.name + "-wal")
+        size = wal.stat().st_size if wal.exists() else 0
+        if self._is_full:
+            return size > 0  # It may be all that can make room.
+        if size < CHECKPOINT_BYTES:
+            return False
+        quiet_ms = self._clock.monotonic_ms() - self._last_commit_ms
+        if quiet_ms >= CHECKPOINT_QUIET_MS and not self._pending:
+            return True
+        return size >= min(CHECKPOINT_FORCED_BYTES, disk_usage(self._path.parent).free)
 
     async def _cross(self, function: Change[T]) -> T:
         assert self._db is not None, "open() comes first"
@@ -213,6 +225,7 @@ class Writer:
             if self.trouble is None:  # Once, not for each of the tries that follow.
                 log.error("journal_not_writable", reason=str(error))
             self.trouble = f"the database cannot be written: {error}"
+            self._is_full = _code(error) == sqlite3.SQLITE_FULL
             failure = Unavailable(f"{self.trouble}; try again later")
         else:
             failure = self._fail(error)
