@@ -26,6 +26,7 @@ from engine.core.identity import Signer, derive_secret, format_instant
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.loader import LOOKAHEAD_MS, Loader
+from engine.services.monitor import Monitor
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
@@ -37,6 +38,7 @@ from engine.services.waiting import Waiting
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
 from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key, read_master_key
+from engine.store.monitor import SqliteHerdRecords
 from engine.store.sqlite import SqliteRuns, SqliteSchedules
 from engine.store.writer import Reader, Writer
 
@@ -150,7 +152,8 @@ class Engine:
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
         await self.planner.start(progress)
-        for loop in (self.planner, self.loader, self.timer, self.pruner, self.pulse):
+        loops = (self.planner, self.loader, self.timer, self.monitor, self.pruner, self.pulse)
+        for loop in loops:
             self._spawn(loop.run())
         self._dispatching = self._spawn(self.dispatcher.run())
         self._state = "running"
@@ -219,12 +222,23 @@ class Engine:
         self.timer = Timer(clock, waiting, self.dispatcher.wake)
         self.pruner = Pruner(clock, journal, days=config.history_days, runs=config.history_runs)
         self.pulse = Pulse(clock, figures)
+        self.monitor = Monitor(
+            clock,
+            SqliteHerdRecords(self._writer, api_reader),
+            rate=config.rate,
+            burst=config.burst_tokens,
+            days=config.history_days,
+            oldest_due_ms=lambda: waiting.oldest_due_ms,
+            tokens=lambda: self.dispatcher.tokens,
+        )
         store = SqliteSchedules(self._writer, api_reader)
         self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
         self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
         waiting.on_hold = self.timer.wake
         self.planner.on_planned = self._on_planned
         self.dispatcher.on_room = self.loader.wake
+        self.planner.on_arrivals = self.monitor.arrived
+        self.dispatcher.on_start = self.monitor.started
         self._gauge_everything()
 
     def _on_planned(self) -> None:
@@ -255,6 +269,7 @@ class Engine:
             ),
             "scheduler_ready": ("Whether the engine can do its work.", lambda: not self.unready()),
         }
+        self.figures.labelled = self.monitor.gauges()
 
     def _signer(self, tenant: str) -> Signer:
         return Signer([derive_secret(self._master, tenant, SECRET_VERSION)])

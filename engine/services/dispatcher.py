@@ -98,6 +98,7 @@ class Dispatcher:
         self._ended = asyncio.Event()
         self._stopping = False
         self.on_room: Callable[[], None] = lambda: None
+        self.on_start: Callable[[Claim, int], None] = lambda _claim, _at_ms: None
 
     @property
     def inflight(self) -> int:
@@ -189,6 +190,7 @@ class Dispatcher:
 
     def _start(self, claim: Claim) -> None:
         now_ms = self._clock.now_ms()
+        self.on_start(claim, now_ms)
         if claim.attempt == 1:
             self._figures.first_attempt(
                 claim.trigger,

@@ -7,7 +7,7 @@ own registry, so two engines in one process do not mix.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import (
@@ -67,7 +67,10 @@ class Distribution:
 
 
 class Figures:
-    """All of the engine's numbers. Gauges are functions, asked at each scrape."""
+    """All of the engine's numbers. Gauges are functions, asked at each scrape.
+
+    `gauges`: name to (text, value). `labelled`: name to (text, label, values by that label).
+    """
 
     def __init__(self) -> None:
         self.runs: Counter[str] = Counter()
@@ -82,6 +85,7 @@ class Figures:
         self.clock_jumps = 0
         self.rows_skipped = 0
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
+        self.labelled: dict[str, tuple[str, str, Callable[[], Mapping[str, float]]]] = {}
 
     def first_attempt(
         self, trigger: str, *, scheduled_for_ms: int, fire_after_ms: int, started_at_ms: int
@@ -136,12 +140,21 @@ class Figures:
             yield CounterMetricFamily(name, text, value=value)
         for name, (text, read) in self.gauges.items():
             yield GaugeMetricFamily(name, text, value=read())
+        for name, (text, label, read_all) in self.labelled.items():
+            yield _gauges(name, text, label, read_all())
 
 
 def _counter(name: str, text: str, label: str, counts: Counter[str]) -> Metric:
     family = CounterMetricFamily(name, text, labels=[label])
     for value, count in sorted(counts.items()):
         family.add_metric([value], count)
+    return family
+
+
+def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
     return family
 
 

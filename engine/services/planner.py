@@ -20,7 +20,7 @@ from engine.services.agenda import Agenda
 from engine.services.calendar import BEHIND_MS_MAX, Calendar, Observation
 from engine.services.figures import Figures
 from engine.services.loader import LOOKAHEAD_MS
-from engine.store import AtSlice, DueRun, Journal, KnownTimetable, Progress, Slice
+from engine.store import Arrival, AtSlice, DueRun, Journal, KnownTimetable, Progress, Slice
 
 STEP_MS = 1_000
 """Between two steps: a slice is a second of the smeared rate, and a quiet engine stays quiet."""
@@ -70,6 +70,7 @@ class Planner:
         self._forgot_ms = clock.monotonic_ms()
         self.trouble: str | None = None
         self.on_planned: Callable[[], None] = lambda: None
+        self.on_arrivals: Callable[[Sequence[Arrival]], None] = lambda _: None
 
     @property
     def watermark_ms(self) -> int:
@@ -170,6 +171,7 @@ class Planner:
         while slices:
             planned = await self._journal.plan(slices, horizon_ms=horizon_ms, now_ms=now_ms)
             self._figures.planned_rows += planned.rows
+            self.on_arrivals(planned.arrivals)
             self._watermark_ms = planned.watermark_ms
             slices = planned.rest
         self._agenda.close(self._watermark_ms)

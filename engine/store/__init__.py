@@ -68,6 +68,10 @@ class AtSlice:
     after_schedule: int = 0
 
 
+Arrival = tuple[int, int, int, int]
+"""(timetable or 0, scheduled_for, fire_after to the hundredth of a second, runs): runs planned."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """What one planning step wrote, the slices (one cut short) that remain, the watermark now."""
@@ -75,6 +79,7 @@ class Planned:
     rows: int
     rest: tuple[Slice | AtSlice, ...]
     watermark_ms: int
+    arrivals: tuple[Arrival, ...] = ()
 
 
 DueRun = tuple[int, int, int]
@@ -192,6 +197,46 @@ class RunStore(Protocol):
     async def page(
         self, which: RunFilter, *, limit: int, after: RunKey | None
     ) -> tuple[list[Run], RunKey | None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HerdRecord:
+    """What was seen of one herd, hour or shock; a window of `seconds` from `instant_ms`.
+
+    `offsets` holds (upper bound in seconds or None, runs), `timetables` (name, runs), the largest
+    first; `forecast` is the digest of the forecast made before, if there was one.
+    """
+
+    instant_ms: int
+    seconds: int
+    runs: int
+    offsets: tuple[tuple[int | None, int], ...]
+    timetables: tuple[tuple[str, int], ...]
+    busiest_demand: int
+    busiest_planned: int
+    busiest_served: int
+    amplification: float
+    noise_floor: float
+    volume: float
+    verdict: str
+    period_seconds: int | None
+    sentence: str
+    advice: str
+    forecast: str | None
+
+
+class HerdRecords(Protocol):
+    """The records of herds, kept as long as history."""
+
+    async def add(self, record: HerdRecord, *, forget_before_ms: int) -> None:
+        """Store a record, the larger of two of one instant, and forget the oldest."""
+        ...
+
+    async def newest(self, limit: int) -> list[HerdRecord]: ...
+
+    async def names(self, timetables: Sequence[int]) -> dict[int, str]:
+        """What timetables are called; one that is gone is left out."""
+        ...
 
 
 class Journal(Protocol):

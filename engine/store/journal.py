@@ -1,7 +1,7 @@
 """The journal in SQLite: planning, loading, claiming, recording (the protocol of `store`)."""
 
 import sqlite3
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +12,7 @@ from engine.core.admission import Admission, admit
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State, Target
 from engine.store import (
+    Arrival,
     AtSlice,
     Claim,
     Claimed,
@@ -228,10 +229,12 @@ def _plan(
     """
     (_, watermark_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
     rows = 0
+    arrivals: list[Arrival] = []
     rest = list(slices[PLAN_SLICES_MAX:])
     for index, piece in enumerate(slices[:PLAN_SLICES_MAX]):
         written, remainder = _plan_page(db, piece, PLAN_ROWS_MAX - rows)
-        rows += written
+        arrivals += written
+        rows += sum(arrival[3] for arrival in written)
         if remainder is not None or rows >= PLAN_ROWS_MAX:
             tail = slices[index + 1 : PLAN_SLICES_MAX]
             rest = [*([] if remainder is None else [remainder]), *tail, *rest]
@@ -240,26 +243,29 @@ def _plan(
         watermark_ms = watermark_ms if rest else horizon_ms
         values = {"alive": now_ms, "watermark": watermark_ms, "horizon": horizon_ms}
         db.execute(SQL["set_progress"], values)
-    return Planned(rows=rows, rest=tuple(rest), watermark_ms=watermark_ms)
+    return Planned(rows=rows, rest=tuple(rest), watermark_ms=watermark_ms, arrivals=tuple(arrivals))
 
 
 def _plan_page(
     db: sqlite3.Connection, piece: Slice | AtSlice, limit: int
-) -> tuple[int, Slice | AtSlice | None]:
-    """One statement's worth of a slice; the rows written, and what remains of the slice."""
+) -> tuple[list[Arrival], Slice | AtSlice | None]:
+    """One statement's worth of a slice; the rows written, counted, and what remains of it."""
     if isinstance(piece, Slice):
         return _plan_slice_page(db, piece, limit)
     after_id = piece.after_schedule or _ROW_MAX
     values = {"after": piece.after_ms, "id": after_id, "until": piece.until_ms}
     end = db.execute(SQL["at_page_end"], {**values, "limit": limit}).fetchone()
     until, until_id = end or (piece.until_ms, _ROW_MAX)
-    rows = db.execute(SQL["plan_at"], {**values, "until": until, "until_id": until_id}).rowcount
+    rows = Counter(db.execute(SQL["plan_at"], {**values, "until": until, "until_id": until_id}))
+    written = [(0, *instants, count) for instants, count in rows.items()]
     if end is None:
-        return rows, None
-    return rows, AtSlice(after_ms=until, until_ms=piece.until_ms, after_schedule=until_id)
+        return written, None
+    return written, AtSlice(after_ms=until, until_ms=piece.until_ms, after_schedule=until_id)
 
 
-def _plan_slice_page(db: sqlite3.Connection, piece: Slice, limit: int) -> tuple[int, Slice | None]:
+def _plan_slice_page(
+    db: sqlite3.Connection, piece: Slice, limit: int
+) -> tuple[list[Arrival], Slice | None]:
     values = {
         "timetable_id": piece.timetable_id,
         "instant": piece.instant_ms,
@@ -270,10 +276,11 @@ def _plan_slice_page(db: sqlite3.Connection, piece: Slice, limit: int) -> tuple[
     end = db.execute(SQL["slice_page_end"], {**values, "limit": limit}).fetchone()
     until, until_id = end or (piece.until_offset_ms, _ROW_MAX)
     bounds = {**values, "until_offset": until, "until_id": until_id}
-    rows = db.execute(SQL["plan_slice"], bounds).rowcount
+    rows = Counter(db.execute(SQL["plan_slice"], bounds))
+    written = [(piece.timetable_id, piece.instant_ms, at, count) for (at,), count in rows.items()]
     if end is None:
-        return rows, None
-    return rows, Slice(
+        return written, None
+    return written, Slice(
         timetable_id=piece.timetable_id,
         instant_ms=piece.instant_ms,
         after_offset_ms=until,

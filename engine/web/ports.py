@@ -1,14 +1,17 @@
 """What the web layer needs of the engine, in the words of the domain."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from engine.clock import Clock
+from engine.core.curves import Figures
 from engine.core.errors import OffbeatError
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+from engine.services.monitor import Sight
+from engine.store import HerdRecord
 
 
 class Schedules(Protocol):
@@ -73,6 +76,24 @@ class Runs(Protocol):
         ...
 
 
+class Monitor(Protocol):
+    """What the amplification monitor sees and has seen."""
+
+    def current(self) -> Sight: ...
+
+    def last_hour(self) -> Figures: ...
+
+    def by_second(self, figures: Figures) -> Mapping[str, Sequence[int]]:
+        """The three curves of a window."""
+        ...
+
+    async def named(self, timetables: Sequence[tuple[int, int]]) -> Sequence[tuple[str, int]]: ...
+
+    async def records(self, limit: int) -> Sequence[HerdRecord]:
+        """Newest first."""
+        ...
+
+
 class EngineFace(Protocol):
     """The engine as the web layer sees it."""
 
@@ -81,6 +102,9 @@ class EngineFace(Protocol):
 
     @property
     def runs(self) -> Runs: ...
+
+    @property
+    def monitor(self) -> Monitor: ...
 
     @property
     def clock(self) -> Clock: ...

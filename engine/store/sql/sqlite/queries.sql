@@ -126,7 +126,8 @@ ORDER BY id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, target_id = excluded.target_id, ended_at = NULL
-WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
+RETURNING fire_after - fire_after % 10;
 
 -- name: at_page_end
 -- The plain bound is for the planner: a row value over an expression is no range to SQLite.
@@ -147,7 +148,8 @@ ORDER BY at + offset_ms, id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, target_id = excluded.target_id, ended_at = NULL
-WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
+RETURNING scheduled_for, fire_after - fire_after % 10;
 
 -- name: plan_run
 -- One run by itself: an edit's, a catch-up's.
@@ -488,3 +490,104 @@ WHERE a.number > r.attempt;
 SELECT count(*) FROM job_run r
 WHERE r.state IN ('succeeded', 'failed') AND r.attempt <>
   (SELECT count(*) FROM attempt a WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id);
+
+-- name: put_herd_record
+-- Runs planned late may make a second record of an instant; the larger one has seen the herd.
+INSERT INTO herd_record (instant, seconds, runs, offsets, timetables, busiest_demand, busiest_planned,
+  busiest_served, amplification, noise_floor, volume, verdict, period_seconds, sentence, advice, forecast)
+VALUES (:instant_ms, :seconds, :runs, :offsets, :timetables, :busiest_demand, :busiest_planned,
+  :busiest_served, :amplification, :noise_floor, :volume, :verdict, :period_seconds, :sentence, :advice,
+  :forecast)
+ON CONFLICT (instant) DO UPDATE SET seconds = excluded.seconds, runs = excluded.runs,
+  offsets = excluded.offsets, timetables = excluded.timetables, busiest_demand = excluded.busiest_demand,
+  busiest_planned = excluded.busiest_planned, busiest_served = excluded.busiest_served,
+  amplification = excluded.amplification, noise_floor = excluded.noise_floor, volume = excluded.volume,
+  verdict = excluded.verdict, period_seconds = excluded.period_seconds, sentence = excluded.sentence,
+  advice = excluded.advice, forecast = coalesce(excluded.forecast, forecast)
+WHERE excluded.runs > runs;
+
+-- name: forget_herd_records
+DELETE FROM herd_record WHERE instant < ?;
+
+-- name: list_herd_records
+SELECT instant AS instant_ms, seconds, runs, offsets, timetables, busiest_demand, busiest_planned,
+  busiest_served, amplification, noise_floor, volume, verdict, period_seconds, sentence, advice, forecast
+FROM herd_record ORDER BY instant DESC LIMIT ?;
+
+-- name: count_offsets
+-- How many schedules each timetable has at each second of offset, from the index alone. Paused and
+-- deleted ones are in it; `list_offset_exceptions` takes them out again. A line of JSON a timetable
+-- and all of them one row: each row waits for the interpreter's lock beside a busy loop.
+SELECT group_concat(line, char(10)) FROM (
+  SELECT json_array(t.id, t.spec, json_group_array(json_array(c.second, c.schedules))) AS line
+  FROM (
+    SELECT timetable_id, offset_ms / 1000 AS second, count(*) AS schedules
+    FROM schedule INDEXED BY schedule_slice_idx WHERE timetable_id IS NOT NULL GROUP BY 1, 2
+  ) c CROSS JOIN timetable t ON t.id = c.timetable_id
+  GROUP BY c.timetable_id);
+
+-- name: list_offset_exceptions
+-- Schedules that do not owe all of a span: deleted, paused, or beginning or ending within it.
+SELECT group_concat(json_array(timetable_id, second, live, after, until, schedules), char(10)) FROM (
+  SELECT timetable_id, offset_ms / 1000 AS second,
+    deleted_at IS NULL AND (paused_at IS NULL OR paused_until IS NOT NULL) AS live,
+    max(coalesce(start_at - 1, 0), coalesce(paused_until, 0)) / 1000 AS after,
+    last_owed / 1000 AS until, count(*) AS schedules
+  FROM schedule NOT INDEXED
+  WHERE timetable_id IS NOT NULL
+    AND (deleted_at IS NOT NULL OR paused_at IS NOT NULL OR start_at > :start OR last_owed < :end)
+  GROUP BY 1, 2, 3, 4, 5);
+
+-- name: count_under_way
+-- Of an occurrence that is past, the runs that are not due yet.
+SELECT group_concat(json_array(second, schedules), char(10)) FROM (
+  SELECT (:instant + offset_ms) / 1000 AS second, count(*) AS schedules
+  FROM schedule INDEXED BY schedule_slice_idx
+  WHERE timetable_id = :timetable_id AND offset_ms > :now - :instant
+    AND deleted_at IS NULL AND paused_at IS NULL
+    AND owed_after < :instant AND (start_at IS NULL OR start_at <= :instant)
+    AND (last_owed IS NULL OR last_owed >= :instant)
+  GROUP BY 1);
+
+-- name: count_one_shots
+-- By the seconds of both of their instants.
+SELECT group_concat(json_array(scheduled_for, fire_after, schedules), char(10)) FROM (
+  SELECT at / 1000 AS scheduled_for, (at + offset_ms) / 1000 AS fire_after, count(*) AS schedules
+  FROM schedule INDEXED BY schedule_at_idx
+  WHERE at + offset_ms > :after AND at + offset_ms <= :until
+    AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
+    AND owed_after < at AND (start_at IS NULL OR start_at <= at) AND last_owed >= at
+  GROUP BY 1, 2);
+
+-- name: count_deadlines
+-- Deadlines shorter than the largest jitter.
+SELECT group_concat(json_array(timetable_id, deadline_seconds, schedules), char(10)) FROM (
+  SELECT timetable_id, deadline_seconds, count(*) AS schedules FROM schedule NOT INDEXED
+  WHERE deadline_seconds < :below AND timetable_id IS NOT NULL AND deleted_at IS NULL
+    AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
+    AND (last_owed IS NULL OR last_owed >= :end)
+  GROUP BY 1, 2);
+
+-- name: list_identities
+-- A page of a timetable's schedules that owe all of a span, in the order of the index: what other
+-- offsets are computed from.
+SELECT group_concat(json_array(offset_ms, id, public_id, deadline_seconds), char(10)) FROM (
+  SELECT offset_ms, id, public_id, deadline_seconds FROM schedule INDEXED BY schedule_slice_idx
+  WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
+    AND deleted_at IS NULL AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
+    AND (last_owed IS NULL OR last_owed >= :end)
+  ORDER BY offset_ms, id LIMIT :limit);
+
+-- name: last_schedule_id
+SELECT coalesce(max(id), 0) FROM schedule;
+
+-- name: sample_schedules
+-- `limit` row ids out of 1 .. `last`, scattered by multiplication with a prime: every `n`-th one
+-- would follow the patterns in which schedules are made.
+WITH RECURSIVE pick (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM pick WHERE k < :limit)
+SELECT group_concat(json_array(timetable_id, tenant, url, schedules), char(10)) FROM (
+  SELECT s.timetable_id, s.tenant, t.url, count(*) AS schedules
+  FROM pick CROSS JOIN schedule s ON s.id = (pick.k * 2654435761) % :last + 1
+  CROSS JOIN target t ON t.id = s.target_id
+  WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL AND s.paused_at IS NULL
+  GROUP BY 1, 2, 3);

@@ -1,0 +1,178 @@
+"""The three curves as they happen: demand, planned, served, and what else a verdict needs.
+
+*Demand* counts runs at `scheduled_for`, *planned* at `fire_after`, *served* attempts at their
+start. The first two are known when the planner has written the runs, so they lead by the
+lookahead; served follows. Manual runs, edits within the lookahead and catch-up are planned
+elsewhere and show in served alone.
+
+Beside them, by second: attempts that are retries or catch-up, seconds in which the first due run
+had waited for long, and those of them in which there were tokens all the same.
+"""
+
+from dataclasses import dataclass
+
+from engine.core.amplification import (
+    PERIODS_SECONDS,
+    Bins,
+    StageFigures,
+    amplification,
+    noise_floor,
+    vector_strength,
+)
+
+SECONDS_KEPT = 4_600
+"""An hour, and the 900 s by which jitter may follow its instant, and the lookahead."""
+
+FINE_MS = 10
+"""The grain at which herds within a second show."""
+
+FINE_KEPT = 16_384
+"""Fine bins: a minute, the time until its herd is judged, the lookahead; 64 KiB a curve."""
+
+HOUR_SECONDS = 3_600
+FINE_SECONDS_MAX = 60
+
+HELD_AFTER_MS = 1_000
+"""A due run that is not claimed within it waits for something: tokens, or a slot."""
+
+UNSPREAD_SECONDS = 2
+"""Runs of one instant within fewer bins were not spread, and are measured against"""
+
+SPREAD_SECONDS = 60
+"""what the default jitter would have made of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """A window: `seconds` bins from `start_ms`, and what was served meanwhile and until it is read.
+
+    `runs` were planned within `jitter_seconds`, which is how far the window's herd was spread, as
+    seen. `attempts`, `retries` and `catch_ups` are starts; `held_seconds` those in which a due run
+    had waited over a second, `idle_seconds` those of them in which tokens were left.
+    """
+
+    start_ms: int
+    seconds: int
+    runs: int
+    jitter_seconds: int
+    demand: StageFigures
+    planned: StageFigures
+    served: StageFigures
+    attempts: int
+    retries: int
+    catch_ups: int
+    observed_seconds: int
+    held_seconds: int
+    idle_seconds: int
+
+
+class Curve:
+    """One stage: by second for an hour, by 10 ms for a minute."""
+
+    __slots__ = ("fine", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = Bins(1_000, SECONDS_KEPT)
+        self.fine = Bins(FINE_MS, FINE_KEPT)
+
+    def add(self, at_ms: int, count: int = 1) -> None:
+        self.seconds.add(at_ms, count)
+        self.fine.add(at_ms, count)
+
+    def figures(self, start_ms: int, seconds: int, since_ms: int) -> StageFigures:
+        """Over a window; `since_ms`: when counting began, which bounds the periods seen whole."""
+        counts = self.seconds.window(start_ms, seconds)
+        fine_seconds = min(seconds, FINE_SECONDS_MAX)
+        fine = self.fine.window(start_ms, fine_seconds * 1_000 // FINE_MS)
+        end_ms = start_ms + seconds * 1_000
+        hour = self.seconds.window(end_ms - HOUR_SECONDS * 1_000, HOUR_SECONDS)
+        alignment = {
+            period: vector_strength(hour, period)
+            for period in PERIODS_SECONDS
+            if 1 < period <= (end_ms - since_ms) / 1_000
+        }
+        return StageFigures(
+            runs=sum(counts),
+            busiest=max(counts),
+            busiest_hundredth=max(fine),
+            amplification=amplification(counts),
+            noise_floor=noise_floor(seconds, sum(counts)),
+            alignment={**alignment, 1: vector_strength(fine, 1_000 // FINE_MS)},
+        )
+
+
+class Curves:
+    """What the hooks of planner and dispatcher count. Instants in calendar milliseconds."""
+
+    __slots__ = (
+        "_catch_ups",
+        "_held",
+        "_idle",
+        "_retries",
+        "_since_ms",
+        "demand",
+        "planned",
+        "served",
+    )
+
+    def __init__(self, since_ms: int) -> None:
+        self._since_ms = since_ms
+        self.demand, self.planned, self.served = Curve(), Curve(), Curve()
+        self._retries, self._catch_ups, self._held, self._idle = (
+            Bins(1_000, SECONDS_KEPT) for _ in range(4)
+        )
+
+    def arrive(self, scheduled_for_ms: int, fire_after_ms: int, runs: int = 1) -> None:
+        """Runs were planned."""
+        self.demand.add(scheduled_for_ms, runs)
+        self.planned.add(fire_after_ms, runs)
+
+    def start(self, at_ms: int, *, trigger: str, attempt: int) -> None:
+        """An attempt started."""
+        self.served.add(at_ms)
+        if attempt > 1:
+            self._retries.add(at_ms)
+        elif trigger == "catch_up":
+            self._catch_ups.add(at_ms)
+
+    def sample(self, now_ms: int, *, oldest_due_ms: int | None, spare_tokens: bool) -> None:
+        """Once a second: since when the first due run waits, and whether tokens are left."""
+        if oldest_due_ms is not None and now_ms - oldest_due_ms >= HELD_AFTER_MS:
+            self._held.add(now_ms)
+            if spare_tokens:
+                self._idle.add(now_ms)
+
+    def window(self, start_ms: int, *, seconds: int, now_ms: int) -> Figures:
+        """Any window, as if its runs were one herd spread over it."""
+        return self._figures(start_ms, seconds, now_ms, spread_seconds=seconds)
+
+    def herd(self, instant_ms: int, *, last_ms: int, now_ms: int) -> Figures:
+        """The herd of an instant, whose last run was planned for `last_ms`, as far as it has come.
+
+        The window ends with the last run; a herd that was not spread is given the room that the
+        default jitter would have given it.
+        """
+        spread_ms = max(0, last_ms - instant_ms)
+        bins = spread_ms // 1_000 + 1
+        elapsed = max(1, (now_ms - instant_ms) // 1_000)
+        seconds = min(bins if bins > UNSPREAD_SECONDS else SPREAD_SECONDS, elapsed)
+        return self._figures(instant_ms, seconds, now_ms, spread_seconds=-(-spread_ms // 1_000))
+
+    def _figures(self, start_ms: int, seconds: int, now_ms: int, spread_seconds: int) -> Figures:
+        observed = max(seconds, (now_ms - start_ms) // 1_000)
+        spread_bins = max(1, min(spread_seconds, seconds))
+        return Figures(
+            start_ms=start_ms,
+            seconds=seconds,
+            runs=sum(self.planned.seconds.window(start_ms, spread_bins)),
+            jitter_seconds=spread_seconds,
+            demand=self.demand.figures(start_ms, seconds, self._since_ms),
+            planned=self.planned.figures(start_ms, seconds, self._since_ms),
+            served=self.served.figures(start_ms, seconds, self._since_ms),
+            attempts=sum(self.served.seconds.window(start_ms, observed)),
+            retries=sum(self._retries.window(start_ms, observed)),
+            catch_ups=sum(self._catch_ups.window(start_ms, observed)),
+            observed_seconds=observed,
+            held_seconds=sum(self._held.window(start_ms, observed)),
+            idle_seconds=sum(self._idle.window(start_ms, observed)),
+        )

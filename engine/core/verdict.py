@@ -1,0 +1,218 @@
+"""What the figures of a window mean, in one of eight words, and what to do (SPEC §9).
+
+The question behind the words: would spreading help? An *alignment* is runs that come together and
+need not, so jitter helps. *Volume* is more work than the bucket can start in time, however it is
+spread. The others say that neither is the matter, or what made the load in the first place.
+
+They are asked in the order of what excuses what. Tokens left over while runs wait acquit planner
+and bucket, whatever made the load: *downstream*. Then shocks, since a herd of retries or of
+catch-up is no fault of the timetable. Then silence, then the herd itself.
+
+The thresholds are set on synthetic draws (tests/core/test_verdict.py), not on anyone's production.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.core.amplification import (
+    PERIODS_SECONDS,
+    SLO_SECONDS,
+    StageFigures,
+    is_significant,
+    jitter_needed_seconds,
+    volume,
+)
+from engine.core.curves import SPREAD_SECONDS, Figures
+
+AMPLIFIED = 1.5
+"""Times the noise floor: a spread by hash stays within 1.1, two herds of one instant reach 2."""
+
+ALIGNED = 0.5
+"""The vector strength at which half of the runs keep to one phase."""
+
+SHOCK_SHARE = 0.2
+"""Of the attempts: receivers in order leave a few percent to be retried."""
+
+HELD_SHARE = 0.5
+"""Of the seconds: what lasts for half of a window is its rule and not its accident."""
+
+DOWNSTREAM_SECONDS_MIN = 3
+"""Seconds with waiting runs beside free tokens: fewer are a slow commit or a pause of the loop."""
+
+JITTER_SECONDS_MAX = 900
+"""The widest jitter that a schedule may have (SPEC §4)."""
+
+
+class VerdictName(StrEnum):
+    """The value of `scheduler_herd_verdict{verdict}`."""
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    FLATTENED = "flattened"
+    ALIGNMENT = "alignment"
+    VOLUME = "volume"
+    RETRY_STORM = "retry_storm"
+    CATCH_UP = "catch_up"
+    DOWNSTREAM = "downstream"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The word, for an alignment its period, a sentence of figures and one of advice."""
+
+    name: VerdictName
+    period_seconds: int | None = None
+    sentence: str
+    advice: str
+
+
+def judge(figures: Figures, *, rate: int, burst: int) -> Verdict:
+    """The verdict over a window. `rate` and `burst` are the bucket's; a burst disturbs nobody."""
+    if _is_downstream(figures):
+        return _downstream(figures)
+    shock = max(figures.retries, figures.catch_ups)
+    if shock > burst and shock >= SHOCK_SHARE * figures.attempts:
+        return _retry_storm(figures) if shock == figures.retries else _catch_up(figures)
+    if max(figures.demand.busiest, figures.planned.busiest, figures.served.busiest) <= burst:
+        return _quiet(burst)
+    return _herd(figures, rate, burst)
+
+
+def is_amplified(stage: StageFigures, burst: int) -> bool:
+    """Whether its busiest second stands out, and not by chance."""
+    return stage.busiest > burst and stage.amplification > AMPLIFIED * stage.noise_floor
+
+
+def _herd(figures: Figures, rate: int, burst: int) -> Verdict:
+    """Herd or not, and whether spreading would help."""
+    demand_amplified = is_amplified(figures.demand, burst)
+    amplified = demand_amplified and is_amplified(figures.planned, burst)
+    needed = jitter_needed_seconds(figures.runs, rate=rate)
+    if volume(figures.runs, rate=rate, jitter_seconds=figures.jitter_seconds) > 1:
+        # What has its jitter already and still is too much is not told to take more and more.
+        helpful = JITTER_SECONDS_MAX if amplified else SPREAD_SECONDS
+        is_short = needed > helpful
+        return _volume(figures, rate) if is_short else _alignment(figures, _period(figures), needed)
+    if amplified:
+        return _alignment(figures, _period(figures), needed)
+    if _keeps_whole_seconds(figures.planned, burst):
+        return _alignment(figures, 1, needed)
+    if demand_amplified:
+        return _flattened(figures)
+    if figures.held_seconds >= HELD_SHARE * figures.observed_seconds:
+        return _volume(figures, rate)
+    return _normal(figures)
+
+
+def _is_downstream(figures: Figures) -> bool:
+    idle = figures.idle_seconds
+    return idle >= DOWNSTREAM_SECONDS_MIN and idle >= HELD_SHARE * figures.held_seconds
+
+
+def _keeps_whole_seconds(planned: StageFigures, burst: int) -> bool:
+    strength = planned.alignment[1]
+    return (
+        planned.busiest_hundredth > burst
+        and strength >= ALIGNED
+        and is_significant(strength, planned.runs)
+    )
+
+
+def _period(figures: Figures) -> int:
+    """The longest period that the planned runs keep to; else the longest that the instant has."""
+    strengths = figures.planned.alignment
+    for period in PERIODS_SECONDS:
+        if period > 1 and strengths.get(period, 0.0) >= ALIGNED:
+            return period
+    start_seconds = figures.start_ms // 1_000
+    return next(period for period in PERIODS_SECONDS if start_seconds % period == 0)
+
+
+def _quiet(burst: int) -> Verdict:
+    return Verdict(
+        name=VerdictName.QUIET,
+        sentence=f"No second had more than {burst:,} runs, which leave in one burst.",
+        advice="Nothing to do.",
+    )
+
+
+def _normal(figures: Figures) -> Verdict:
+    return Verdict(
+        name=VerdictName.NORMAL,
+        sentence=f"{figures.planned.runs:,} runs in {figures.seconds} s, no herd among them: the "
+        f"busiest second has {figures.planned.busiest:,}.",
+        advice="Nothing to do.",
+    )
+
+
+def _flattened(figures: Figures) -> Verdict:
+    planned = figures.planned
+    return Verdict(
+        name=VerdictName.FLATTENED,
+        sentence=f"{figures.demand.busiest:,} runs share one second and were planned at no more "
+        f"than {planned.busiest:,} a second, {planned.amplification:.2f} times the mean; a perfect "
+        f"spread has {planned.noise_floor:.2f}.",
+        advice="Nothing to do: the jitter works.",
+    )
+
+
+def _alignment(figures: Figures, period: int, needed_seconds: float) -> Verdict:
+    planned = figures.planned
+    if period == 1:
+        return Verdict(
+            name=VerdictName.ALIGNMENT,
+            period_seconds=1,
+            sentence=f"Runs keep to whole seconds: a hundredth of a second has up to "
+            f"{planned.busiest_hundredth:,} of them.",
+            advice="Set jitter.subsecond = true, or give the schedules jitter.",
+        )
+    jitter = max(SPREAD_SECONDS, round(needed_seconds + 0.5) if needed_seconds else 0)
+    return Verdict(
+        name=VerdictName.ALIGNMENT,
+        period_seconds=period,
+        sentence=f"The busiest second has {planned.busiest:,} of {planned.runs:,} runs, "
+        f"{planned.amplification:.1f} times the mean; they gather every {period:,} s.",
+        advice=f"Give these timetables jitter_seconds = {min(jitter, JITTER_SECONDS_MAX)}.",
+    )
+
+
+def _volume(figures: Figures, rate: int) -> Verdict:
+    span = max(1, figures.jitter_seconds)
+    needed_rate = max(-(-figures.runs // (figures.jitter_seconds + SLO_SECONDS)), rate + 1)
+    return Verdict(
+        name=VerdictName.VOLUME,
+        sentence=f"{figures.runs:,} runs in {span} s are more than {rate:,} a second can start "
+        f"within {SLO_SECONDS} s; runs waited in {figures.held_seconds} of "
+        f"{figures.observed_seconds} s.",
+        advice=f"Raise the rate to {needed_rate:,} or more, or run less often: spreading over the "
+        "same time cannot help.",
+    )
+
+
+def _retry_storm(figures: Figures) -> Verdict:
+    return Verdict(
+        name=VerdictName.RETRY_STORM,
+        sentence=f"{figures.retries:,} of {figures.attempts:,} attempts were retries.",
+        advice="Look at the receivers that failed; the retries are spread and will pass. Full "
+        "jitter and a longer backoff make the next storm smaller.",
+    )
+
+
+def _catch_up(figures: Figures) -> Verdict:
+    return Verdict(
+        name=VerdictName.CATCH_UP,
+        sentence=f"{figures.catch_ups:,} of {figures.attempts:,} attempts catch up on runs missed "
+        "while the engine was away.",
+        advice="Nothing to do: they are spread and leave room for fresh runs. For less of it set "
+        "catch_up = skip, or a shorter catch_up_window_seconds.",
+    )
+
+
+def _downstream(figures: Figures) -> Verdict:
+    return Verdict(
+        name=VerdictName.DOWNSTREAM,
+        sentence=f"Due runs waited in {figures.held_seconds} of {figures.observed_seconds} s, in "
+        f"{figures.idle_seconds} of them beside unused tokens: slots or response times bind.",
+        advice="Make the receivers answer sooner, or raise concurrency; neither jitter nor a "
+        "higher rate helps.",
+    )

@@ -1,0 +1,99 @@
+"""The amplification monitor over HTTP: what is going on, what it means, what was recorded."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from aiohttp import web
+
+from engine.core.amplification import StageFigures
+from engine.core.curves import Figures
+from engine.core.identity import format_instant
+from engine.store import HerdRecord
+from engine.web.json_bodies import json_response
+from engine.web.ports import ENGINE
+from engine.web.queries import query_of, read_limit
+
+RATIO_DIGITS = 4
+"""Of the ratios in answers: finer than any of them means something."""
+
+
+async def get_monitor(request: web.Request) -> web.Response:
+    """The current window with its curves and verdict, the last hour, and the newest records."""
+    with query_of(request, "limit") as query:
+        limit = read_limit(query)
+    monitor = request.app[ENGINE].monitor
+    sight = monitor.current()
+    verdict = sight.verdict
+    return json_response(
+        {
+            "at": format_instant(sight.at_ms),
+            "verdict": {
+                "name": verdict.name,
+                "period_seconds": verdict.period_seconds,
+                "timetables": _shares(await monitor.named(sight.timetables)),
+                "sentence": verdict.sentence,
+                "advice": verdict.advice,
+            },
+            "window": {
+                **_window_document(sight.figures),
+                "volume": round(sight.volume, RATIO_DIGITS),
+                "by_second": monitor.by_second(sight.figures),
+            },
+            "hour": _window_document(monitor.last_hour()),
+            "records": list(map(record_document, await monitor.records(limit))),
+        }
+    )
+
+
+def record_document(record: HerdRecord) -> dict[str, Any]:
+    """A record as the API answers with it."""
+    document = asdict(record)
+    del document["instant_ms"]
+    return (
+        {"instant": format_instant(record.instant_ms)}
+        | document
+        | {
+            "offsets": [{"until_seconds": until, "runs": runs} for until, runs in record.offsets],
+            "timetables": _shares(record.timetables),
+            "amplification": round(record.amplification, RATIO_DIGITS),
+            "noise_floor": round(record.noise_floor, RATIO_DIGITS),
+            "volume": round(record.volume, RATIO_DIGITS),
+        }
+    )
+
+
+def _window_document(figures: Figures) -> dict[str, Any]:
+    return {
+        "from": format_instant(figures.start_ms),
+        "seconds": figures.seconds,
+        "jitter_seconds": figures.jitter_seconds,
+        "stages": {
+            "demand": _stage_document(figures.demand),
+            "planned": _stage_document(figures.planned),
+            "served": _stage_document(figures.served),
+        },
+        "attempts": figures.attempts,
+        "retries": figures.retries,
+        "catch_ups": figures.catch_ups,
+        "held_seconds": figures.held_seconds,
+        "idle_seconds": figures.idle_seconds,
+    }
+
+
+def _stage_document(stage: StageFigures) -> dict[str, Any]:
+    return {
+        "runs": stage.runs,
+        "busiest_second": stage.busiest,
+        "busiest_hundredth": stage.busiest_hundredth,
+        "amplification": round(stage.amplification, RATIO_DIGITS),
+        "noise_floor": round(stage.noise_floor, RATIO_DIGITS),
+        "alignment": {
+            str(period): round(strength, RATIO_DIGITS)
+            for period, strength in stage.alignment.items()
+        },
+    }
+
+
+def _shares(timetables: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    return [{"timetable": name, "runs": runs} for name, runs in timetables]
