@@ -27,8 +27,11 @@ from engine.core.curves import SPREAD_SECONDS, Figures
 AMPLIFIED = 1.5
 """Times the noise floor: a spread by hash stays within 1.1, two herds of one instant reach 2."""
 
+HERD_SECONDS = 0.5
+"""What the bucket starts within it delays nobody by more, and is no herd."""
+
 ALIGNED = 0.5
-"""The vector strength at which half of the runs keep to one phase."""
+"""Of the runs: when half of them come together, whether in one second or at one phase."""
 
 SHOCK_SHARE = 0.2
 """Of the attempts: receivers in order leave a few percent to be retried."""
@@ -78,30 +81,40 @@ def judge(figures: Figures, *, rate: int, burst: int) -> Verdict:
     return _herd(figures, rate, burst)
 
 
-def is_amplified(stage: StageFigures, burst: int) -> bool:
-    """Whether its busiest second stands out, and not by chance."""
-    return stage.busiest > burst and stage.amplification > AMPLIFIED * stage.noise_floor
-
-
 def _herd(figures: Figures, rate: int, burst: int) -> Verdict:
     """Herd or not, and whether spreading would help."""
-    demand_amplified = is_amplified(figures.demand, burst)
-    amplified = demand_amplified and is_amplified(figures.planned, burst)
+    herd_min = max(burst, int(rate * HERD_SECONDS))
+    is_herd = _stands_out(figures.demand, herd_min)
+    is_aligned = is_herd and _is_aligned(figures, rate, herd_min)
     needed = jitter_needed_seconds(figures.runs, rate=rate)
     if volume(figures.runs, rate=rate, jitter_seconds=figures.jitter_seconds) > 1:
         # What has its jitter already and still is too much is not told to take more and more.
-        helpful = JITTER_SECONDS_MAX if amplified else SPREAD_SECONDS
+        helpful = JITTER_SECONDS_MAX if is_aligned else SPREAD_SECONDS
         is_short = needed > helpful
         return _volume(figures, rate) if is_short else _alignment(figures, _period(figures), needed)
-    if amplified:
+    if is_aligned:
         return _alignment(figures, _period(figures), needed)
-    if _keeps_whole_seconds(figures.planned, burst):
-        return _alignment(figures, 1, needed)
-    if demand_amplified:
-        return _flattened(figures)
+    if is_herd:
+        whole = _keeps_whole_seconds(figures.planned, burst)
+        return _alignment(figures, 1, needed) if whole else _flattened(figures)
     if figures.held_seconds >= HELD_SHARE * figures.observed_seconds:
         return _volume(figures, rate)
     return _normal(figures)
+
+
+def _is_aligned(figures: Figures, rate: int, herd_min: int) -> bool:
+    """Whether the planned runs still come together, by more than the bucket can follow or by half.
+
+    A spread that is uneven below that, each timetable with a jitter of its own, delays nobody.
+    """
+    busiest = figures.planned.busiest
+    together = busiest > rate or busiest >= ALIGNED * figures.demand.busiest
+    return together and _stands_out(figures.planned, herd_min)
+
+
+def _stands_out(stage: StageFigures, herd_min: int) -> bool:
+    """Whether the busiest second is a herd's, and not by chance."""
+    return stage.busiest > herd_min and stage.amplification > AMPLIFIED * stage.noise_floor
 
 
 def _is_downstream(figures: Figures) -> bool:

@@ -1,0 +1,170 @@
+"""The verdict is the right word for what a window was made to be.
+
+The eight situations are synthetic draws (streams.py): this is policy, not speed, and not a claim
+about any real fleet. At least 19 of 20 draws of each must get their word.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from engine.core.verdict import Verdict, VerdictName
+from tests.core import streams
+from tests.core.streams import TOP_MS, Stream
+
+DRAWS = 20
+RIGHT_MIN = 19
+
+
+@pytest.mark.parametrize(
+    ("situation", "word"),
+    [
+        (streams.aligned, VerdictName.ALIGNMENT),
+        (streams.flattened, VerdictName.FLATTENED),
+        (streams.too_much, VerdictName.VOLUME),
+        (streams.retry_storm, VerdictName.RETRY_STORM),
+        (streams.catching_up, VerdictName.CATCH_UP),
+        (streams.slow_receivers, VerdictName.DOWNSTREAM),
+        (streams.quiet_night, VerdictName.QUIET),
+        (streams.mixed_fleet, VerdictName.NORMAL),
+    ],
+)
+def test_nineteen_of_twenty_draws_of_a_situation_get_its_word(
+    situation: Callable[[Random, str], Verdict], word: VerdictName
+) -> None:
+    verdicts = [situation(Random(f"{word}-{draw}"), f"{word}-{draw}") for draw in range(DRAWS)]
+    right = [verdict for verdict in verdicts if verdict.name == word]
+    assert len(right) >= RIGHT_MIN, [v.sentence for v in verdicts if v.name != word]
+
+
+def test_sixty_thousand_runs_are_spread_as_well_as_chance_can() -> None:
+    stream = Stream(rate=2_000, seed="spread")
+    stream.herd(60_000, 60)
+    figures = stream.curves.herd(TOP_MS, last_ms=stream.last_ms, now_ms=TOP_MS + 75_000)
+    planned = figures.planned
+    assert (planned.runs, figures.seconds) == (60_000, 60)
+    assert planned.noise_floor == pytest.approx(1.0905, abs=0.0001)
+    assert planned.amplification <= 1.05 * planned.noise_floor
+    assert figures.demand.amplification == 60
+    assert stream.judge(figures).name == VerdictName.FLATTENED
+
+
+def test_whole_second_offsets_are_sixty_small_herds() -> None:
+    stream = Stream(rate=2_000, seed="spread")
+    stream.herd(60_000, 60, subsecond=False)
+    figures = stream.curves.herd(TOP_MS, last_ms=stream.last_ms, now_ms=TOP_MS + 75_000)
+    fine = stream.curves.planned.fine.window(TOP_MS, 6_000)
+    assert [place for place, runs in enumerate(fine) if runs] == list(range(0, 6_000, 100))
+    assert min(fine[::100]) > 850
+    assert figures.planned.amplification <= 1.05 * figures.planned.noise_floor
+    assert figures.planned.alignment[1] == pytest.approx(1)
+    verdict = stream.judge(figures)
+    assert (verdict.name, verdict.period_seconds) == (VerdictName.ALIGNMENT, 1)
+    assert "jitter.subsecond" in verdict.advice
+
+
+@pytest.mark.parametrize(
+    ("every_seconds", "period"), [(3_600, 3_600), (1_800, 1_800), (900, 900), (60, 60), (30, 30)]
+)
+def test_an_alignment_names_the_period_that_the_hour_shows(every_seconds: int, period: int) -> None:
+    stream = Stream(rate=1_000, seed="period")
+    for at_ms in range(TOP_MS - 2 * streams.HOUR_MS, TOP_MS + 60_000, every_seconds * 1_000):
+        stream.curves.arrive(at_ms, at_ms, 600)
+    figures = stream.curves.herd(TOP_MS, last_ms=TOP_MS, now_ms=TOP_MS + 75_000)
+    verdict = stream.judge(figures)
+    assert (verdict.name, verdict.period_seconds) == (VerdictName.ALIGNMENT, period)
+    assert verdict.advice == "Give these timetables jitter_seconds = 60."
+
+
+def test_a_young_engine_takes_the_period_from_the_instant() -> None:
+    stream = Stream(rate=1_000, seed="young", begun_ms=TOP_MS - 5_000)
+    quarter_ms = TOP_MS + 900_000
+    stream.curves.arrive(TOP_MS, TOP_MS, 600)
+    early = stream.curves.herd(TOP_MS, last_ms=TOP_MS, now_ms=TOP_MS + 3_000)
+    assert stream.judge(early).period_seconds == 3_600
+    stream.curves.arrive(quarter_ms, quarter_ms, 600)
+    later = stream.curves.herd(quarter_ms, last_ms=quarter_ms, now_ms=quarter_ms + 3_000)
+    assert stream.judge(later).period_seconds == 900
+
+
+@pytest.mark.parametrize(
+    ("runs", "jitter_seconds", "word", "advice"),
+    [
+        # 50,000 at once need 35 s of jitter: it helps, whatever the volume is without it.
+        (50_000, 0, VerdictName.ALIGNMENT, "jitter_seconds = 60"),
+        (100_000, 0, VerdictName.ALIGNMENT, "jitter_seconds = 86"),
+        # Beyond 915 s worth of work not even the widest jitter helps.
+        (916_000, 0, VerdictName.VOLUME, "Raise the rate to 61,067"),
+        (75_001, 60, VerdictName.VOLUME, "Raise the rate to 1,001"),
+        (75_000, 60, VerdictName.FLATTENED, "the jitter works"),
+    ],
+)
+def test_volume_is_what_jitter_cannot_help(
+    runs: int, jitter_seconds: int, word: VerdictName, advice: str
+) -> None:
+    stream = Stream(rate=1_000, seed="volume")
+    share, rest = divmod(runs, max(1, jitter_seconds))
+    for second in range(max(1, jitter_seconds)):
+        # Evenly over each second too, or whole seconds would be the finding.
+        for part in range(100):
+            more = (share * (part + 1)) // 100 - (share * part) // 100
+            at_ms = TOP_MS + (second * 1_000 + part * 10 if jitter_seconds else 0)
+            stream.curves.arrive(TOP_MS, at_ms, more)
+    stream.curves.arrive(TOP_MS, TOP_MS, rest)
+    last_ms = TOP_MS + max(0, jitter_seconds * 1_000 - 10)
+    figures = stream.curves.herd(TOP_MS, last_ms=last_ms, now_ms=TOP_MS + 75_000)
+    verdict = stream.judge(figures)
+    assert verdict.name == word, verdict
+    assert advice in verdict.advice
+
+
+def test_waiting_beside_free_tokens_is_downstream_whatever_made_the_load() -> None:
+    stream = Stream(rate=1_000, seed="shocked")
+    for second in range(60):
+        at_ms = TOP_MS + second * 1_000
+        for _ in range(10):
+            stream.curves.start(at_ms, trigger="catch_up", attempt=1)
+        stream.curves.sample(at_ms, oldest_due_ms=at_ms - 5_000, spare_tokens=second < 40)
+    figures = stream.curves.window(TOP_MS, seconds=60, now_ms=TOP_MS + 60_000)
+    assert (figures.held_seconds, figures.idle_seconds) == (60, 40)
+    assert stream.judge(figures).name == VerdictName.DOWNSTREAM
+
+
+def test_more_than_the_rate_for_long_is_volume_without_any_herd() -> None:
+    stream = Stream(rate=100, seed="steady")
+    stream.steady(Random("steady"), 120, TOP_MS - 120_000, TOP_MS + 60_000)
+    verdict = stream.judge(stream.of_minute())
+    assert verdict.name == VerdictName.VOLUME
+
+
+@pytest.mark.parametrize(
+    ("runs", "word"),
+    [
+        (100, VerdictName.QUIET),
+        (101, VerdictName.NORMAL),
+        (500, VerdictName.NORMAL),
+        (501, VerdictName.ALIGNMENT),
+    ],
+)
+def test_what_leaves_in_half_a_second_is_no_herd(runs: int, word: VerdictName) -> None:
+    stream = Stream(rate=1_000, seed="few")
+    stream.curves.arrive(TOP_MS, TOP_MS, runs)
+    figures = stream.curves.herd(TOP_MS, last_ms=TOP_MS, now_ms=TOP_MS + 75_000)
+    assert stream.judge(figures).name == word
+
+
+@pytest.mark.parametrize(
+    ("rate", "word"), [(1_000, VerdictName.FLATTENED), (300, VerdictName.ALIGNMENT)]
+)
+def test_an_uneven_spread_matters_when_the_bucket_cannot_follow(
+    rate: int, word: VerdictName
+) -> None:
+    # Three timetables of one instant with jitters of their own: 316 runs a second to begin with.
+    stream = Stream(rate=rate, seed="fleet")
+    stream.herd(1_000, 6)
+    stream.herd(2_000, 30)
+    stream.herd(5_000, 60)
+    figures = stream.curves.herd(TOP_MS, last_ms=stream.last_ms, now_ms=TOP_MS + 75_000)
+    assert figures.planned.amplification > 2 * figures.planned.noise_floor
+    assert stream.judge(figures).name == word
