@@ -9,7 +9,12 @@ from prometheus_client import CollectorRegistry
 from engine.clock import Clock
 from engine.core.curves import Figures
 from engine.core.errors import OffbeatError
+from engine.core.forecast import Forecast
+from engine.core.herd_advice import Advice
+from engine.core.herd_document import Change, Span
+from engine.core.herd_top import Top
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+from engine.core.what_if import WhatIf
 from engine.services.monitor import Sight
 from engine.store import HerdRecord
 
@@ -94,6 +99,16 @@ class Monitor(Protocol):
         ...
 
 
+class Forecasts(Protocol):
+    """What will fire, what would, and what to change."""
+
+    async def forecast(self, span: Span) -> tuple[Forecast, Top]: ...
+
+    async def what_if(self, change: Change, span: Span) -> WhatIf: ...
+
+    async def advice(self) -> Advice: ...
+
+
 class EngineFace(Protocol):
     """The engine as the web layer sees it."""
 
@@ -105,6 +120,9 @@ class EngineFace(Protocol):
 
     @property
     def monitor(self) -> Monitor: ...
+
+    @property
+    def forecasts(self) -> Forecasts: ...
 
     @property
     def clock(self) -> Clock: ...

@@ -519,7 +519,7 @@ FROM herd_record ORDER BY instant DESC LIMIT ?;
 -- deleted ones are in it; `list_offset_exceptions` takes them out again. A line of JSON a timetable
 -- and all of them one row: each row waits for the interpreter's lock beside a busy loop.
 SELECT group_concat(line, char(10)) FROM (
-  SELECT json_array(t.id, t.spec, json_group_array(json_array(c.second, c.schedules))) AS line
+  SELECT json_array(t.id, t.spec, json_group_array(c.second), json_group_array(c.schedules)) AS line
   FROM (
     SELECT timetable_id, offset_ms / 1000 AS second, count(*) AS schedules
     FROM schedule INDEXED BY schedule_slice_idx WHERE timetable_id IS NOT NULL GROUP BY 1, 2
