@@ -25,6 +25,7 @@ from engine.core.model import (
     Definition,
     Draft,
     JitterSource,
+    Overlap,
     Schedule,
 )
 from engine.core.owed import owing
@@ -49,6 +50,7 @@ RUNS_MAX = 1_000_000
 # After so many failures in a row nobody is counting any more.
 FAILURES_MAX = 1_000
 
+OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "buffer_one")
 CATCH_UPS: tuple[CatchUp, ...] = ("latest", "skip", "all")
 
 OWN_FIELDS = frozenset(
@@ -60,6 +62,7 @@ OWN_FIELDS = frozenset(
         "max_runs",
         "jitter_seconds",
         "deadline_seconds",
+        "overlap",
         "catch_up",
         "catch_up_window_seconds",
         "paused",
@@ -85,7 +88,7 @@ ADDED_FIELDS = frozenset(
     }
 )
 # Herd control comes later; until then a schedule must not promise what does not happen.
-LATER_FIELDS = frozenset({"overlap", "flow_key", "priority"})
+LATER_FIELDS = frozenset({"flow_key", "priority"})
 SCHEDULE_FIELDS = OWN_FIELDS | TRIGGER_FIELDS | ADDED_FIELDS | LATER_FIELDS
 
 
@@ -119,6 +122,7 @@ def read_schedule(
         jitter_source=jitter_source,
         offset_ms=jitter_offset_ms(identity, jitter_seconds, subsecond=subsecond),
         deadline_seconds=deadline_seconds,
+        overlap=fields.choice("overlap", "allow", OVERLAPS),
         catch_up=fields.choice("catch_up", "latest", CATCH_UPS),
         catch_up_window_seconds=fields.integer(
             "catch_up_window_seconds",
@@ -228,9 +232,7 @@ def _check_together(fields: Fields, definition: Definition, *, triggered: bool) 
 
 def _refuse_what_comes_later(fields: Fields) -> None:
     for name in fields.given(LATER_FIELDS):
-        if (name, fields.raw(name)) != ("overlap", "allow"):
-            usable = 'write "allow" or leave it out' if name == "overlap" else "leave it out"
-            fields.refuse(name, f"not supported by this version; {usable}")
+        fields.refuse(name, "not supported by this version; leave it out")
 
 
 def _write_input(schedule: Schedule) -> dict[str, Any]:

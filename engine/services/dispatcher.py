@@ -156,6 +156,7 @@ class Dispatcher:
             self._start(claim)
         for state, reason in claimed.ended:
             self._figures.runs[_disposition(state, reason)] += 1
+        self._waiting.offer(claimed.due)
         self.on_room()
         return len(runs)
 
@@ -279,7 +280,7 @@ class Dispatcher:
             if not batch:
                 continue
             try:
-                await self._journal.end(batch)
+                self._waiting.offer(await self._journal.end(batch))
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._ended.set()

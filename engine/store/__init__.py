@@ -106,14 +106,19 @@ class Claim:
     target: Target
     pause_after_failures: int
     delete_after_completion: bool
+    is_exclusive: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """The outcome of one claim: what to send, and what ended without an attempt, by disposition."""
+    """The outcome of one claim: what to send, and what ended without an attempt, by disposition.
+
+    `due`: runs that waited in line and may try again.
+    """
 
     claims: tuple[Claim, ...]
     ended: tuple[tuple[State, str], ...]
+    due: tuple[DueRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,8 +277,8 @@ class Journal(Protocol):
         """Journal an attempt for each run that may have one; what has moved on drops out."""
         ...
 
-    async def end(self, ended: Sequence[Ended]) -> None:
-        """Journal finished attempts."""
+    async def end(self, ended: Sequence[Ended]) -> list[DueRun]:
+        """Journal finished attempts; the runs that waited in line for one of them to end."""
         ...
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:

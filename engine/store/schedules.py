@@ -22,7 +22,7 @@ from engine.core.model import (
 )
 from engine.core.owed import Owing, last_owed_ms, owing
 from engine.core.settle import settle
-from engine.store import DueRun, KnownTimetable, Stored
+from engine.store import DueRun, KnownTimetable, Stored, overlap
 from engine.store.rows import (
     named_rows,
     run_of,
@@ -208,11 +208,13 @@ def _store(
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
     released = _close_pause(db, row_id, previous, now_ms) if previous and resumed else []
     settled = _settle_runs(db, previous, schedule, row_id=row_id, target_id=target_id)
+    before = previous.definition.overlap if previous else "allow"
+    line = overlap.follow_edit(db, row_id, before, definition.overlap)
     return Stored(
         schedule=schedule,
         created=previous is None,
         timetable=_known(timetable_id, definition),
-        due=(*released, *settled),
+        due=(*released, *settled, *line),
     )
 
 

@@ -228,7 +228,7 @@ ORDER BY next_attempt_at, scheduled_for, schedule_id LIMIT :limit;
 -- name: list_claims
 SELECT r.scheduled_for, r.schedule_id, r.fire_after, r.next_attempt_at, r.state, r.trigger, r.attempt,
   r.granted_from, r.first_attempt_at, r.target_id, s.public_id, s.name, s.tenant, s.deadline_seconds,
-  s.paused_at IS NOT NULL, s.retry, s.pause_after_failures, s.delete_after_completion
+  s.paused_at IS NOT NULL, s.retry, s.pause_after_failures, s.delete_after_completion, s.overlap, s.catch_up
 FROM json_each(:keys) k
 CROSS JOIN job_run r ON r.scheduled_for = k.value ->> 0 AND r.schedule_id = k.value ->> 1
 CROSS JOIN schedule s ON s.id = r.schedule_id;
@@ -246,6 +246,34 @@ WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state IN
 -- name: hold_run
 UPDATE job_run SET next_attempt_at = NULL
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'retry_wait';
+
+-- name: mark_exclusive_run
+UPDATE job_run SET exclusive = 1 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id;
+
+-- name: mark_runs_under_way
+-- When a policy begins to forbid overlap: what is under way counts.
+UPDATE job_run SET exclusive = 1
+WHERE schedule_id = ? AND state IN ('attempting', 'retry_wait');
+
+-- name: is_exclusive_run_under_way
+SELECT EXISTS (SELECT 1 FROM job_run INDEXED BY job_run_exclusive_idx
+  WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+    AND schedule_id = ? AND state IN ('attempting', 'retry_wait'));
+
+-- name: list_line
+-- The runs of one schedule that wait for their turn, in its order.
+SELECT next_attempt_at, scheduled_for, schedule_id FROM job_run INDEXED BY job_run_exclusive_idx
+WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+  AND schedule_id = :schedule_id AND state = 'planned'
+ORDER BY next_attempt_at, scheduled_for LIMIT :limit;
+
+-- name: get_buffered_run
+-- From the end of the line, where it usually is.
+SELECT scheduled_for FROM job_run INDEXED BY job_run_exclusive_idx
+WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+  AND schedule_id = :schedule_id AND state = 'planned' AND scheduled_for <> :scheduled_for
+  AND (trigger = 'schedule' OR trigger = 'catch_up' AND :catch_up <> 'all')
+ORDER BY next_attempt_at DESC, scheduled_for DESC LIMIT 1;
 
 -- name: insert_attempt
 INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
