@@ -157,9 +157,8 @@ def ticks(high: float, count: int = 4) -> list[float]:
 
 
 def _shown(result: Figures) -> float:
-    """The highest bin that a picture should show in full: what was served, or planned if spread."""
-    herd = result["herd"]
-    return max([*herd["served"], *result["window"]["served"], 1])
+    """The highest bin that a picture shows in full; demand and plan may be far above it."""
+    return float(max([*result["herd"]["served"], *result["window"]["served"], 1]))
 
 
 def _shares(result: Figures) -> list[float]:

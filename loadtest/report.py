@@ -18,7 +18,10 @@ CAPTIONS = {
     "herd": ("The herd", "Runs in each second around the busiest instant."),
     "window": ("The window", "A bin of several seconds shows its busiest one."),
     "lateness": ("Lateness", "From the instant a run was meant to leave to its first arrival."),
-    "by_second": ("Lateness by second", "By second of the minute. Dark: median, light: p99."),
+    "by_second": (
+        "Lateness by second",
+        "By second of the minute: up to p99, strong up to the median.",
+    ),
     "phase": ("Within a second", "Where runs are planned, in 10 ms. A column is a small herd."),
 }
 
