@@ -23,6 +23,7 @@ from engine.config import Config
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
+from engine.services.audit import Audit
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
@@ -36,6 +37,7 @@ from engine.services.schedules import Schedules
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
+from engine.store.audit import SqliteAudit
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
@@ -237,6 +239,7 @@ class Engine:
         store = SqliteSchedules(self._writer, api_reader)
         self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
         self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
+        self.audit = Audit(clock, SqliteAudit(api_reader), tenant=config.tenant)
         self.forecasts = Forecasts(
             clock,
             SqliteHerd(herd_reader),
@@ -334,6 +337,7 @@ def run(config: Config) -> int:
 
 
 async def _run(config: Config) -> int:
+    # Imported here: an embedded Engine needs no web server.
     from engine.web.application import create_app  # noqa: PLC0415
     from engine.web.server import start_server  # noqa: PLC0415
 
