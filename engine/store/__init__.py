@@ -298,11 +298,11 @@ class Journal(Protocol):
         ...
 
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
-        """Turn a batch of the oldest finished runs into counted ranges; how many went."""
+        """Turn the oldest runs into counted ranges, drop revisions as old; how many rows went."""
         ...
 
-    async def sweep(self, after: int) -> int:
-        """Forget deleted schedules, timetables and targets that nothing refers to any more.
+    async def sweep(self, after: int, *, before_ms: int) -> int:
+        """Forget timetables, targets, and schedules deleted before then that nothing refers to.
 
         It looks at a window of row ids behind `after`, and gives where the next one begins: 0 when
         it has come to the end.

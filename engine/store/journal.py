@@ -127,9 +127,9 @@ class SqliteJournal:
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
         return await self._writer.submit(lambda db: history.prune(db, before_ms, runs_max))
 
-    async def sweep(self, after: int) -> int:
+    async def sweep(self, after: int, *, before_ms: int) -> int:
         loose = await self._reader.read(lambda db: sweep.loose_targets(db, after))
-        return await self._writer.submit(lambda db: sweep.forget(db, after, loose))
+        return await self._writer.submit(lambda db: sweep.forget(db, after, before_ms, loose))
 
     def _claim(self, db: sqlite3.Connection, runs: Sequence[DueRun], now_ms: int) -> Claimed:
         keys = orjson.dumps([run[1:] for run in runs]).decode()
