@@ -37,6 +37,7 @@ COMMANDS = {
     "verify": ("signing:verify", "Check a delivery's headers against its body."),
     "check": ("check:command", "Check a data directory's database."),
 }
+    "audit": ("audit:command", "Whether everything that was owed ran or was counted."),
 
 _EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (
     (Invalid, 2),

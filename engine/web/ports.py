@@ -7,6 +7,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from engine.clock import Clock
+from engine.core.audit import Tally
 from engine.core.curves import Figures
 from engine.core.errors import OffbeatError
 from engine.core.forecast import Forecast
@@ -109,6 +110,18 @@ class Forecasts(Protocol):
     async def advice(self) -> Advice: ...
 
 
+class Audit(Protocol):
+    """The occurrence audit."""
+
+    async def history_floor_ms(self) -> int:
+        """The earliest `from` of an audit."""
+        ...
+
+    async def run(self, from_ms: int, to_ms: int) -> Tally:
+        """What was owed with `from <= scheduled_for < to`, and what became of it."""
+        ...
+
+
 class EngineFace(Protocol):
     """The engine as the web layer sees it."""
 
@@ -123,6 +136,9 @@ class EngineFace(Protocol):
 
     @property
     def forecasts(self) -> Forecasts: ...
+
+    @property
+    def audit(self) -> Audit: ...
 
     @property
     def clock(self) -> Clock: ...
