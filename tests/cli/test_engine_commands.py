@@ -104,6 +104,18 @@ def test_a_triggered_run_is_listed_and_explained(apply: Any, asking: Offbeat):
     assert "by manual" in asking("explain", "nightly-report", "--at", instant).out
 
 
+def test_the_past_of_a_schedule_is_counted_and_filled(apply: Any, asking: Offbeat):
+    apply(f'[schedules.filled]\nevery = 3600\nstart_at = "2026-01-01T00:00:00Z"\n{TARGET}\n')
+    span = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T05:00:00Z")
+    counted = asking("schedules", "backfill", "filled", *span, "--dry-run", "-o", "json")
+    assert json.loads(counted.out)["count"] == 5
+    [columns, row] = asking("schedules", "backfill", "filled", *span).out.splitlines()
+    assert columns.split() == ["count", "first", "last", "spread_until"]
+    assert row.split()[:3] == ["5", "2026-02-01T00:00:00Z", "2026-02-01T04:00:00Z"]
+    assert asking("schedules", "backfill", "filled", *span).out.split()[4:] == ["0", "-", "-", "-"]
+    assert asking("schedules", "backfill", "filled", "--from", "x", "--to", "y").code == 2
+
+
 def test_explain_shows_when_and_why_then(apply: Any, asking: Offbeat):
     apply(NIGHTLY)
     result = asking("explain", "nightly-report", "--at", "2027-03-28T12:00:00Z")

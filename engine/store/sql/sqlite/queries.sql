@@ -160,6 +160,23 @@ ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
 
+-- name: list_taken_instants
+-- Those of a schedule that a backfill passes over: they have a run that counts.
+SELECT r.scheduled_for FROM schedule s
+JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
+WHERE s.public_id = :public_id AND r.scheduled_for > :after AND r.scheduled_for <= :until
+  AND NOT (r.state = 'cancelled' AND r.attempt = 0 AND r.reason IN ('vanished', 'deleted'));
+
+-- name: plan_backfill_run
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
+SELECT :scheduled_for, id, :fire_after, :next_attempt_at, 'planned', 'backfill', target_id
+FROM schedule WHERE public_id = :public_id
+ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
+  fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
+  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id, ended_at = NULL
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
+RETURNING next_attempt_at, scheduled_for, schedule_id;
+
 -- name: plan_manual_run
 -- The next free millisecond that is not 000.
 INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
