@@ -193,3 +193,16 @@ def test_a_second_engine_on_the_directory_is_a_conflict(asking: Offbeat, server:
     result = asking("run", "--data-dir", str(directory), "--listen", f"{server}2")
     assert (result.code, result.err.count("\n")) == (5, 1)
     assert "another engine is running" in result.err
+
+
+def test_audit_compares_what_was_owed_with_what_there_is(asking: Offbeat):
+    result = asking("audit", "-o", "json")
+    assert result.code == 0
+    assert json.loads(result.out)["unaccounted"] == 0
+    assert asking("audit").out.split()[:2] == ["schedules", "owed"]
+
+
+def test_audit_of_an_empty_span_says_what_to_write(asking: Offbeat):
+    result = asking("audit", "--from", "2026-11-30T12:00:00Z", "--to", "2026-11-30T12:00:00Z")
+    assert result.code == 2
+    assert "to: write an instant later than from" in result.err
