@@ -119,16 +119,34 @@ def test_volume_is_what_jitter_cannot_help(
     assert advice in verdict.advice
 
 
-def test_waiting_beside_free_tokens_is_downstream_whatever_made_the_load() -> None:
+@pytest.mark.parametrize(
+    ("idle_seconds", "word"),
+    [(30, VerdictName.DOWNSTREAM), (29, VerdictName.CATCH_UP)],
+)
+def test_waiting_beside_free_tokens_is_downstream_whatever_made_the_load(
+    idle_seconds: int, word: VerdictName
+) -> None:
     stream = Stream(rate=1_000, seed="shocked")
     for second in range(60):
         at_ms = TOP_MS + second * 1_000
         for _ in range(10):
             stream.curves.start(at_ms, trigger="catch_up", attempt=1)
-        stream.curves.sample(at_ms, oldest_due_ms=at_ms - 5_000, spare_tokens=second < 40)
+        stream.curves.sample(at_ms, oldest_due_ms=at_ms - 5_000, spare_tokens=second < idle_seconds)
     figures = stream.curves.window(TOP_MS, seconds=60, now_ms=TOP_MS + 60_000)
-    assert (figures.held_seconds, figures.idle_seconds) == (60, 40)
-    assert stream.judge(figures).name == VerdictName.DOWNSTREAM
+    assert (figures.held_seconds, figures.idle_seconds) == (60, idle_seconds)
+    assert stream.judge(figures).name == word
+
+
+@pytest.mark.parametrize(
+    ("retries", "word"), [(199, VerdictName.NORMAL), (200, VerdictName.RETRY_STORM)]
+)
+def test_a_fifth_of_the_attempts_makes_a_storm(retries: int, word: VerdictName) -> None:
+    stream = Stream(rate=100, seed="storm")
+    for number in range(1_000):
+        at_ms = TOP_MS + number * 60
+        stream.curves.start(at_ms, trigger="schedule", attempt=2 if number < retries else 1)
+    figures = stream.curves.window(TOP_MS, seconds=60, now_ms=TOP_MS + 60_000)
+    assert stream.judge(figures).name == word
 
 
 def test_more_than_the_rate_for_long_is_volume_without_any_herd() -> None:
@@ -155,7 +173,7 @@ def test_what_leaves_in_half_a_second_is_no_herd(runs: int, word: VerdictName) -
 
 
 @pytest.mark.parametrize(
-    ("rate", "word"), [(1_000, VerdictName.FLATTENED), (300, VerdictName.ALIGNMENT)]
+    ("rate", "word"), [(500, VerdictName.FLATTENED), (300, VerdictName.ALIGNMENT)]
 )
 def test_an_uneven_spread_matters_when_the_bucket_cannot_follow(
     rate: int, word: VerdictName
