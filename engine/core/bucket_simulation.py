@@ -90,7 +90,7 @@ class Passage:
                 tokens = room - leaving
             else:
                 tokens = room - arriving
-            tokens = min(tokens, burst)
+            tokens = burst if tokens > burst else tokens  # A call of min costs as much as the rest.
 
     def delays(self, first: int, last: int) -> Delays:
         """Of the runs that arrive in the seconds first <= second < last."""

@@ -19,6 +19,9 @@ from engine.core.spreading import Deadlines, demand_of, spread, together
 CHANGES_MAX = 5
 """As many as a person would make in one sitting."""
 
+CANDIDATES_MAX = 10
+"""Timetables tried: some turn out to buy nothing, and each costs a tenth of a second or two."""
+
 JITTER_STEPS = (30, 60, 120, 300, 600, 900)
 """What is proposed: figures that people choose, each about twice the one before."""
 
@@ -66,7 +69,9 @@ def advise(
     before = left = excess(outlook, bucket, from_s=from_s)
     changes: list[Change] = []
     candidates = [crowd for crowd in crowds if not crowd.bounded and _has_room(crowd, deadlines)]
-    while left and len(changes) < CHANGES_MAX:
+    for _ in range(CANDIDATES_MAX):
+        if not left or len(changes) == CHANGES_MAX:
+            break
         crush = foresee(outlook, bucket, from_s=from_s).crush
         crowd = _heaviest(candidates, crush) if crush else None
         if crowd is None:

@@ -9,7 +9,6 @@ A schedule's jitter must fit inside its deadline, so `Demand` keeps runs apart b
 they can have at most.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
@@ -17,7 +16,7 @@ from itertools import accumulate, chain, repeat
 from operator import sub
 
 from engine.core.bucket_simulation import Bucket
-from engine.core.forecast import MINUTE_SECONDS, excess, rate_min
+from engine.core.forecast import MINUTE_SECONDS, excess, jitter_min, rate_min
 from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Outlook, is_herd, plus
 
 RATE_GRAIN = 256
@@ -93,9 +92,9 @@ def least_jitter(rest: Outlook, demand: Demand, bucket: Bucket, *, from_s: int) 
         outlook = together(rest, spread(demand, seconds, rest.start_s, end_s))
         return not excess(outlook, bucket, from_s=from_s, enough=1)
 
-    if not keeps(OFFSET_SECONDS_MAX):
-        return None
-    return bisect_left(range(OFFSET_SECONDS_MAX), True, key=keeps)
+    herd = max(rest.planned) + max((max(r.values(), default=0) for r in demand.values()), default=0)
+    guess = min(OFFSET_SECONDS_MAX, jitter_min(herd, bucket.rate))
+    return _least(keeps, guess, low=0, most=OFFSET_SECONDS_MAX)
 
 
 def least_rate(outlook: Outlook, bucket_at: Callable[[int], Bucket], *, from_s: int) -> int:
@@ -107,14 +106,33 @@ def least_rate(outlook: Outlook, bucket_at: Callable[[int], Bucket], *, from_s: 
     def keeps(rate: int) -> bool:
         return not excess(outlook, bucket_at(rate), from_s=from_s, enough=1)
 
-    # The busiest minute alone needs about so much (`forecast.rate_min`).
-    too_low, enough = 0, rate_min(_busiest_minute(outlook.planned), MINUTE_SECONDS)
+    guess = rate_min(_busiest_minute(outlook.planned), MINUTE_SECONDS)
+    enough = max(1, sum(outlook.planned) + bucket_at(1).backlog)  # All of them in one second.
+    found = _least(keeps, guess, low=1, most=max(guess, enough), grain=RATE_GRAIN)
+    assert found is not None, "a rate that serves everything at once keeps the objective"
+    return found
+
+
+def _least(
+    keeps: Callable[[int], bool], guess: int, *, low: int, most: int, grain: int | None = None
+) -> int | None:
+    """The least number from `low` to `most` that `keeps`, searched from a guess; None: none does.
+
+    Away from the guess by doubling and halving, then by bisection. `grain`: what is found may be
+    one part in so many above the least.
+    """
+    too_low, enough = low - 1, guess
     while not keeps(enough):
-        too_low, enough = enough, 2 * enough
-    while too_low == 0 and enough > 1 and keeps(enough // 2):
-        enough //= 2
-    too_low = too_low or enough // 2
-    while enough - too_low > 1 + enough // RATE_GRAIN:
+        if enough >= most:
+            return None
+        too_low, enough = enough, min(most, 2 * enough or 1)
+    while too_low < low and enough > low:
+        half = max(low, enough // 2)
+        if keeps(half):
+            enough = half
+        else:
+            too_low = half
+    while enough - too_low > 1 + (enough // grain if grain else 0):
         middle = (too_low + enough) // 2
         if keeps(middle):
             enough = middle

@@ -31,7 +31,7 @@ def ask(change: Change, *crowds: Crowd, exact: bool = False, **deadlines: dict[i
         deadlines={int(name[1:]): counts for name, counts in deadlines.items()},
         selected=selected,
         changed=selected if is_same else None,
-        bucket=Bucket(rate=100, burst=10),
+        bucket=Bucket(rate=100, burst=10, tokens=5),
     )
     return answer(question)
 
@@ -78,8 +78,8 @@ def test_deadlines_bound_the_jitter():
 
 
 def test_another_rate_takes_its_burst_along_unless_one_is_given():
-    assert ask(Change(rate=200), HERD).then.bucket == Bucket(rate=200, burst=20)
-    assert ask(Change(rate=200, burst=7), HERD).then.bucket.burst == 7
+    assert ask(Change(rate=200), HERD).then.bucket == Bucket(rate=200, burst=20, tokens=5)
+    assert ask(Change(burst=2), HERD).then.bucket == Bucket(rate=100, burst=2, tokens=2)
     assert ask(Change(rate=600), HERD).exactness == "exact"
 
 
