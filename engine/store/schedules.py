@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
+from engine.core.flow import default_key
 from engine.core.missed import MISSED_AFTER_MS
 from engine.core.model import (
     AtTrigger,
@@ -198,16 +199,19 @@ def _store(
     )
     if previous is not None and _same(previous, schedule):
         return Stored(schedule=previous, created=False)
-    timetable_id, target_id = _intern(db, schedule)
+    timetable_id, target_id, flow_id = _intern(db, schedule)
     columns = schedule_columns(
         schedule,
         timetable_id=timetable_id,
         target_id=target_id,
+        flow_id=flow_id,
         counted_after_ms=counted_after_ms,
     )
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
     released = _close_pause(db, row_id, previous, now_ms) if previous and resumed else []
-    settled = _settle_runs(db, previous, schedule, row_id=row_id, target_id=target_id)
+    settled = _settle_runs(
+        db, previous, schedule, row_id=row_id, target_id=target_id, flow_id=flow_id
+    )
     return Stored(
         schedule=schedule,
         created=previous is None,
@@ -264,7 +268,8 @@ def _same(previous: Schedule, schedule: Schedule) -> bool:
     return previous.definition == schedule.definition and previous.pause == schedule.pause
 
 
-def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int]:
+def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int, int]:
+    """The row ids of what schedules share: timetable (None for `at`), target, flow."""
     spec = timetable_spec(schedule.definition.trigger)
     timetable_id = None
     if spec is not None:
@@ -273,7 +278,12 @@ def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int
     target = target_columns(schedule.definition.target)
     found = db.execute(SQL["get_target_id"], (target["digest"],)).fetchone()
     (target_id,) = found or db.execute(SQL["insert_target"], target).fetchone()
-    return timetable_id, target_id
+    definition = schedule.definition
+    key = definition.flow_key or default_key(definition.target.url)
+    found = db.execute(SQL["get_flow_by_key"], (definition.tenant, key)).fetchone()
+    flow = {"tenant": definition.tenant, "key": key}
+    flow_id = found[0] if found else db.execute(SQL["intern_flow"], flow).fetchone()[0]
+    return timetable_id, target_id, flow_id
 
 
 def _close_pause(
@@ -303,6 +313,7 @@ def _settle_runs(
     *,
     row_id: int,
     target_id: int,
+    flow_id: int,
 ) -> list[DueRun]:
     """Bring the runs in sight in line with the edit; those that have a new due time."""
     now_ms = schedule.updated_at_ms
@@ -311,16 +322,16 @@ def _settle_runs(
     settlement = settle(
         _active(previous), _active(schedule), planned, now_ms=now_ms, horizon_ms=horizon_ms
     )
+    ids = {"schedule_id": row_id, "target_id": target_id, "flow_id": flow_id}
     for moved in settlement.move:
         db.execute(SQL["move_planned_run"], {"schedule_id": row_id, **_times(moved)})
     for instant in settlement.cancel:
         key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
         db.execute(SQL["cancel_planned_run"], key)
     for new in settlement.insert:
-        run = {"schedule_id": row_id, "target_id": target_id, "trigger": "schedule", **_times(new)}
+        run = {**ids, "trigger": "schedule", **_times(new)}
         db.execute(SQL["plan_run"], {**run, "next_attempt_at": new.fire_after_ms})
     if previous:
-        ids = {"schedule_id": row_id, "target_id": target_id}
         db.execute(SQL["retarget_planned_runs"], ids)
     changed = (*settlement.insert, *settlement.move)
     return [(o.fire_after_ms, o.scheduled_for_ms, row_id) for o in changed]

@@ -10,6 +10,7 @@ from engine.clock import Clock
 from engine.core.curves import Figures
 from engine.core.errors import OffbeatError
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+from engine.services.flows import FlowState
 from engine.services.monitor import Sight
 from engine.store import HerdRecord
 
@@ -94,6 +95,22 @@ class Monitor(Protocol):
         ...
 
 
+class Flows(Protocol):
+    """The tenant's flows."""
+
+    async def put(
+        self, key: str, *, rate: int | None, parallelism: int, paused: bool
+    ) -> FlowState: ...
+
+    async def get(self, key: str) -> FlowState: ...
+
+    async def page(
+        self, *, limit: int, after_key: str | None
+    ) -> tuple[Sequence[FlowState], str | None]:
+        """By key; and the key to go on after, None at the end."""
+        ...
+
+
 class EngineFace(Protocol):
     """The engine as the web layer sees it."""
 
@@ -102,6 +119,9 @@ class EngineFace(Protocol):
 
     @property
     def runs(self) -> Runs: ...
+
+    @property
+    def flows(self) -> Flows: ...
 
     @property
     def monitor(self) -> Monitor: ...
