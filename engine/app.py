@@ -23,9 +23,11 @@ from engine.config import Config
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
+from engine.services.audit import Audit
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.flows import Flows
+from engine.services.forecast import Forecasts
 from engine.services.loader import LOOKAHEAD_MS, Loader
 from engine.services.monitor import Monitor
 from engine.services.planner import Planner
@@ -37,7 +39,9 @@ from engine.services.schedules import Schedules
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
+from engine.store.audit import SqliteAudit
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
+from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key, read_master_key
 from engine.store.monitor import SqliteHerdRecords
@@ -144,12 +148,13 @@ class Engine:
         path = await self._take_directory()
         self._writer = Writer(self.clock, path, busy=self._busy)
         self._writer.on_commit = self.figures.commit
-        journal_reader, api_reader = (Reader(path, busy=self._busy) for _ in range(2))
-        self._connections = (self._writer, journal_reader, api_reader)
+        journal_reader, api_reader, herd_reader = (Reader(path, busy=self._busy) for _ in range(3))
+        self._connections = (self._writer, journal_reader, api_reader, herd_reader)
         await self._writer.open()
         await journal_reader.open()
         await api_reader.open()
-        self._assemble(journal_reader, api_reader)
+        await herd_reader.open()  # Its own: a forecast reads for half a second.
+        self._assemble(journal_reader, api_reader, herd_reader)
         self._spawn(self._writer.run())
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
@@ -204,7 +209,7 @@ class Engine:
         prepare(path)
         return path
 
-    def _assemble(self, journal_reader: Reader, api_reader: Reader) -> None:
+    def _assemble(self, journal_reader: Reader, api_reader: Reader, herd_reader: Reader) -> None:
         config, clock, figures = self._config, self.clock, self.figures
         journal = self._journal = SqliteJournal(self._writer, journal_reader)
         waiting = self.waiting = Waiting(clock.now_ms(), slots=config.concurrency)
@@ -247,6 +252,14 @@ class Engine:
         self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
         self.flows = Flows(SqliteFlows(self._writer, api_reader), waiting, tenant=config.tenant)
         self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
+        self.audit = Audit(clock, SqliteAudit(api_reader), tenant=config.tenant)
+        self.forecasts = Forecasts(
+            clock,
+            SqliteHerd(herd_reader),
+            rate=config.rate,
+            burst=config.burst_tokens,
+            tokens=lambda: self.dispatcher.tokens,
+        )
         waiting.on_hold = self.timer.wake
         waiting.on_shrink = self.loader.wake
         self.planner.on_planned = self._on_planned
@@ -338,6 +351,7 @@ def run(config: Config) -> int:
 
 
 async def _run(config: Config) -> int:
+    # Imported here: an embedded Engine needs no web server.
     from engine.web.application import create_app  # noqa: PLC0415
     from engine.web.server import start_server  # noqa: PLC0415
 

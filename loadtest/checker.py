@@ -161,7 +161,7 @@ class _Herd:
             return
         if run is not None and run.state == "skipped" and run.reason in SKIPPED:
             return
-        if run is None or not _has_ended(run, requests):
+        if run is None or not self._is_in_order(run, requests):
             self._find("lost", index)
         columns.scheduled_for_ms.append(self._instant)
         columns.fire_after_ms.append(self._instant + self._offsets[index])
@@ -192,6 +192,14 @@ class _Herd:
             for killed_ms in self._e.killed_ms
         )
 
+    def _is_in_order(self, run: Run, requests: Sequence[Request]) -> bool:
+        """Whether a run ended and its success was accepted, or its retry lies in the future."""
+        if run.state == "succeeded":
+            return any(request.flags & ACCEPTED for request in requests)
+        if run.state == "retry_wait":
+            return run.next_ms > self._e.ended_ms
+        return run.state == "failed"
+
     def _is_counted(self, index: int) -> bool:
         return any(
             after < self._instant <= until for after, until in self._e.counted.get(index, ())
@@ -199,13 +207,6 @@ class _Herd:
 
     def _find(self, kind: str, index: int) -> None:
         self._findings.add(kind, f"schedule {index}, {text_of(self._instant)}")
-
-
-def _has_ended(run: Run, requests: Sequence[Request]) -> bool:
-    """Whether the journal's word is borne out: a success was accepted."""
-    if run.state == "succeeded":
-        return any(request.flags & ACCEPTED for request in requests)
-    return run.state == "failed"
 
 
 def _places(instants: Sequence[int]) -> dict[int, "array[int]"]:

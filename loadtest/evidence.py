@@ -5,6 +5,7 @@ as arrays of machine integers 34 bytes each.
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -70,7 +71,10 @@ class Requests:
 
 
 class Run(NamedTuple):
-    """A row of the journal; `first_ms`: when its first attempt started, -1 if none did."""
+    """A row of the journal.
+
+    `first_ms`: when its first attempt started; `next_ms`: when it is next due; -1 for never.
+    """
 
     scheduled_for_ms: int
     schedule: int
@@ -80,6 +84,7 @@ class Run(NamedTuple):
     trigger: str
     attempts: int
     first_ms: int
+    next_ms: int
 
 
 @dataclass(slots=True)
@@ -92,6 +97,7 @@ class Runs:
     disposition: "array[int]" = field(default_factory=lambda: array("B"))
     attempts: "array[int]" = field(default_factory=lambda: array("B"))
     first_ms: "array[int]" = field(default_factory=integers)
+    next_ms: "array[int]" = field(default_factory=integers)
     dispositions: list[tuple[str, str | None, str]] = field(default_factory=list)
     """(state, reason, trigger) by number: few differ."""
 
@@ -106,7 +112,15 @@ class Runs:
             *self.dispositions[self.disposition[place]],
             self.attempts[place],
             self.first_ms[place],
+            self.next_ms[place],
         )
+
+    def states(self) -> Counter[str]:
+        """How many runs stand where."""
+        counts: Counter[str] = Counter()
+        for disposition, count in Counter(self.disposition).items():
+            counts[self.dispositions[disposition][0]] += count
+        return counts
 
     def add(self, run: Run) -> None:
         disposition = (run.state, run.reason, run.trigger)
@@ -118,6 +132,7 @@ class Runs:
         self.disposition.append(self.dispositions.index(disposition))
         self.attempts.append(min(run.attempts, 255))
         self.first_ms.append(run.first_ms)
+        self.next_ms.append(run.next_ms)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,6 +10,7 @@ time that it was watched, so that what is lost cannot make a distribution look b
 """
 
 import math
+import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -82,6 +83,7 @@ def figures_of(evidence: Evidence, forecaster: Forecaster | None = None) -> Figu
         "window": _window(e, joined, served_ms),
         "by_second_of_minute": _by_second(joined, late),
         "histogram": _histogram(late),
+        "phase": _phase(joined),
         "digest": evidence.digest,
     }
     if evidence.outage_ms:
@@ -127,6 +129,16 @@ def noise_floor(mean: float, bins: int) -> float:
     return 1 + math.sqrt(2 * math.log(bins) / mean) if mean > 0 and bins > 1 else 1.0
 
 
+def vector_strength(instants_ms: Sequence[int], period_ms: int = 1_000) -> float:
+    """How much instants agree on a place within the period: 0 not at all, 1 entirely."""
+    counts = Counter(ms % period_ms for ms in instants_ms)
+    turns = ((2 * math.pi * place / period_ms, count) for place, count in counts.items())
+    x = y = 0.0
+    for angle, count in turns:
+        x, y = x + count * math.cos(angle), y + count * math.sin(angle)
+    return round(math.hypot(x, y) / max(1, len(instants_ms)), 4)
+
+
 def quantile(ascending: Sequence[int], share: float) -> int:
     """The nearest rank: the least value that `share` of all do not exceed."""
     return ascending[max(0, math.ceil(share * len(ascending)) - 1)]
@@ -141,15 +153,19 @@ def _what_it_says(e: Experiment) -> str:
 def _totals(evidence: Evidence, joined: Joined) -> Figures:
     arrived = sum(ms >= 0 for ms in joined.arrived_ms)
     requests = evidence.requests.arrived_ms
+    ends = evidence.runs.states()
     return {
         "owed": len(joined.arrived_ms),
         "arrived": arrived,
         "requests": len(requests),
+        "given_up": ends["failed"],
+        "waiting": ends["retry_wait"],
         "first_request": text_of(min(requests)) if requests else None,
         "last_request": text_of(max(requests)) if requests else None,
         "load_seconds": round(evidence.load_seconds, 3),
         "loaded_per_second": round(evidence.experiment.schedules / evidence.load_seconds),
         "wall_seconds": round(evidence.wall_seconds, 3),
+        "cpu_seconds": round(time.process_time(), 3),
         "kills": [text_of(ms) for ms in evidence.killed_ms],
     }
 
@@ -186,13 +202,15 @@ def _stages(e: Experiment, joined: Joined, served_ms: Sequence[int]) -> Figures:
     ]
     end_ms = max(herd, default=instant) + 1
     span = instant, max(end_ms, instant + max(1, e.jitter) * 1_000)
+    served = _within(served_ms, *span)
     return {
         "instant": text_of(instant),
         "runs": len(herd),
         "demand": _bins([instant] * len(herd), span),
         "planned": _bins(herd, span),
-        "served": _bins(_within(served_ms, *span), span),
-        "planned_whole": _bins(joined.fire_after_ms, span),
+        "served": _bins(served, span),
+        "alignment": {"planned": vector_strength(herd), "served": vector_strength(served)},
+        "volume": round(len(herd) / (e.rate * (e.jitter + SLO_MS / 1_000)), 4),
     }
 
 
@@ -290,10 +308,16 @@ def _median_and_p99(ascending: Sequence[int]) -> Figures:
 
 def _histogram(late: Sequence[int]) -> list[tuple[int, int]]:
     """Counts by upper bound in ms, six bounds a decade, for a picture on a logarithmic scale."""
-    bounds = [round(10 ** (step / 6)) for step in range(0, 37, 1)]
+    bounds = [round(10 ** (step / 6)) for step in range(37)]
     bounds = sorted(set(bounds))
     counts = Counter(bisect_left(bounds, max(1, ms)) for ms in late)
     return [(bound, counts[place]) for place, bound in enumerate(bounds)]
+
+
+def _phase(joined: Joined) -> list[int]:
+    """Planned runs by 10 ms of their second."""
+    counts = Counter(ms % 1_000 // 10 for ms in joined.fire_after_ms)
+    return [counts[place] for place in range(100)]
 
 
 def _after(instant_ms: int, served_ms: Sequence[int]) -> Figures:

@@ -13,7 +13,7 @@ DATABASE = "offbeat.db"
 
 _RUNS = """
 SELECT r.scheduled_for, s.name, r.fire_after, r.state, r.reason, r.trigger, r.attempt,
-  coalesce(r.first_attempt_at, -1)
+  coalesce(r.first_attempt_at, -1), coalesce(r.next_attempt_at, -1)
 FROM job_run r JOIN schedule s ON s.id = r.schedule_id ORDER BY r.scheduled_for, r.schedule_id
 """
 _STARTS = "SELECT started_at FROM attempt"

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from engine.core.model import State
+from engine.core.model import CatchUp, Overlap, RunTrigger, State
 
 
 class Admission(StrEnum):
@@ -17,6 +17,12 @@ class Admission(StrEnum):
     """Never attempted, and its schedule is paused."""
     HOLD = "hold"
     """A retry whose schedule is paused: it waits for the resumption."""
+    WAIT = "wait"
+    """Another run of its schedule is active: it waits in line behind it."""
+    OVERLAP = "overlap"
+    """Another run of its schedule is active, and the policy is to skip it then."""
+    SUPERSEDE = "supersede"
+    """A newer run has the one place in which a run may wait."""
 
 
 def admit(
@@ -39,3 +45,18 @@ def admit(
     if is_paused and not is_manual:
         return Admission.SKIP if state == State.PLANNED else Admission.HOLD
     return Admission.CLAIM
+
+
+def waits_in_line(trigger: str, catch_up: CatchUp) -> bool:
+    """Whether a run waits for its turn under any policy: somebody asked for just this one."""
+    asked_for = trigger in (RunTrigger.MANUAL, RunTrigger.BACKFILL)
+    return asked_for or (trigger == RunTrigger.CATCH_UP and catch_up == "all")
+
+
+def admit_beside(overlap: Overlap, trigger: str, catch_up: CatchUp) -> Admission:
+    """Judge a due run that was never attempted while another run of its schedule is active."""
+    if overlap == "allow":
+        return Admission.CLAIM
+    if overlap == "skip" and not waits_in_line(trigger, catch_up):
+        return Admission.OVERLAP
+    return Admission.WAIT

@@ -26,6 +26,7 @@ from engine.core.model import (
     Definition,
     Draft,
     JitterSource,
+    Overlap,
     Schedule,
 )
 from engine.core.owed import owing
@@ -54,6 +55,7 @@ FAILURES_MAX = 1_000
 FLOW_KEY_LENGTH_MAX = 128
 _FLOW_KEY = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
+OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "buffer_one")
 CATCH_UPS: tuple[CatchUp, ...] = ("latest", "skip", "all")
 
 OWN_FIELDS = frozenset(
@@ -65,6 +67,7 @@ OWN_FIELDS = frozenset(
         "max_runs",
         "jitter_seconds",
         "deadline_seconds",
+        "overlap",
         "catch_up",
         "catch_up_window_seconds",
         "paused",
@@ -91,9 +94,7 @@ ADDED_FIELDS = frozenset(
         "updated_at",
     }
 )
-# Herd control comes later; until then a schedule must not promise what does not happen.
-LATER_FIELDS = frozenset({"overlap"})
-SCHEDULE_FIELDS = OWN_FIELDS | TRIGGER_FIELDS | ADDED_FIELDS | LATER_FIELDS
+SCHEDULE_FIELDS = OWN_FIELDS | TRIGGER_FIELDS | ADDED_FIELDS
 
 
 def read_schedule(
@@ -126,6 +127,7 @@ def read_schedule(
         jitter_source=jitter_source,
         offset_ms=jitter_offset_ms(identity, jitter_seconds, subsecond=subsecond),
         deadline_seconds=deadline_seconds,
+        overlap=fields.choice("overlap", "allow", OVERLAPS),
         catch_up=fields.choice("catch_up", "latest", CATCH_UPS),
         catch_up_window_seconds=fields.integer(
             "catch_up_window_seconds",
@@ -141,7 +143,6 @@ def read_schedule(
     )
     paused, pause = read_pause(fields)
     _check_together(fields, definition, triggered=trigger is not None)
-    _refuse_what_comes_later(fields)
     if faults:
         raise Invalid(*faults)
     return Draft(definition=definition, paused=paused, pause=pause)
@@ -233,13 +234,6 @@ def _check_together(fields: Fields, definition: Definition, *, triggered: bool) 
             fields.refuse("at", "write an instant from start_at to end_at, or leave those out")
     elif definition.delete_after_completion and not fields.given(("end_at", "max_runs")):
         fields.refuse("delete_after_completion", "it never completes; write end_at or max_runs")
-
-
-def _refuse_what_comes_later(fields: Fields) -> None:
-    for name in fields.given(LATER_FIELDS):
-        if (name, fields.raw(name)) != ("overlap", "allow"):
-            usable = 'write "allow" or leave it out' if name == "overlap" else "leave it out"
-            fields.refuse(name, f"not supported by this version; {usable}")
 
 
 def _read_flow_key(fields: Fields) -> str | None:

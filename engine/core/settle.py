@@ -4,8 +4,8 @@ An edit takes effect at once. The planner, however, has written rows up to its w
 occurrences between `scheduled_for` and `fire_after` belong to the schedule as it was. So the
 transaction that stores an edit also settles, by arithmetic on the old and the new schedule:
 
-* an occurrence whose nominal time has come (`scheduled_for <= now < fire_after`) fires once, at its
-  old time, whatever became of its schedule;
+* an occurrence whose nominal time has come (`scheduled_for <= now`) fires once, at its old time,
+  whatever became of its schedule; the planner may not have come so far yet;
 * a future one that both owe is moved to its new time in place;
 * one that only the old schedule owed is cancelled;
 * one that only the new schedule owes is planned, if the planner has already passed its time.
@@ -36,16 +36,18 @@ def settle(
     planned: Iterable[Occurrence],
     *,
     now_ms: int,
+    settled_ms: int,
     horizon_ms: int,
 ) -> Settlement:
     """What to do with the runs in sight when `old` becomes `new`.
 
-    `old` None: there was nothing, or it was paused; `new` None: it is paused now. `planned` are the
-    schedule's rows that were planned and never attempted; `horizon_ms` is how far the planner has
-    come, by `fire_after`.
+    `old` None: there was nothing, or it was paused; `new` None: it is paused or deleted now.
+    `planned` are the schedule's rows that were planned and never attempted. By `fire_after`: up to
+    `settled_ms` the past is planned or judged; `horizon_ms` is how far the planner has come.
     """
     rows = {row.scheduled_for_ms: row for row in planned}
-    insert = [row for row in _begun(old, new, now_ms) if row.scheduled_for_ms not in rows]
+    begun = _begun(old, new, min(settled_ms, now_ms), now_ms)
+    insert = [row for row in begun if row.scheduled_for_ms not in rows]
     if new is None:
         return Settlement(insert=tuple(insert), move=(), cancel=())
     future = [row for row in rows.values() if row.scheduled_for_ms > now_ms]
@@ -65,11 +67,11 @@ def settle(
     )
 
 
-def _begun(old: Owing | None, new: Owing | None, now_ms: int) -> list[Occurrence]:
+def _begun(old: Owing | None, new: Owing | None, settled_ms: int, now_ms: int) -> list[Occurrence]:
     """Occurrences past their nominal time that only the old schedule would fire at their time."""
-    if old is None or old.offset_ms == 0:
+    if old is None:
         return []
-    begun = old.between(now_ms - old.offset_ms, now_ms, SETTLED_MAX)
+    begun = old.between(settled_ms - old.offset_ms, now_ms, SETTLED_MAX)
     unchanged = new is not None and new.offset_ms == old.offset_ms
     return [
         old.fires(instant) for instant in begun if not (unchanged and new and new.owes(instant))

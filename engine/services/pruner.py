@@ -31,12 +31,12 @@ class Pruner:
             await asyncio.sleep(PAUSE_SECONDS if pruned else IDLE_SECONDS)
 
     async def run_once(self) -> int:
-        """Prune one batch, or sweep one window; how many runs became part of a range."""
+        """Prune one batch, or sweep one window; how many rows of history went."""
         before_ms = self._clock.now_ms() - self._days * _DAY_MS
         try:
             pruned = await self._journal.prune(before_ms=before_ms, runs_max=self._runs)
             if not pruned:
-                self._swept = await self._journal.sweep(self._swept)
+                self._swept = await self._journal.sweep(self._swept, before_ms=before_ms)
         except Unavailable:
             return 0  # It can wait.
         return pruned

@@ -145,14 +145,19 @@ class Claim:
     target: Target
     pause_after_failures: int
     delete_after_completion: bool
+    is_exclusive: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """The outcome of one claim: what to send, and what ended without an attempt, by disposition."""
+    """The outcome of one claim: what to send, and what ended without an attempt, by disposition.
+
+    `due`: runs that waited in line and may try again.
+    """
 
     claims: tuple[Claim, ...]
     ended: tuple[tuple[State, str], ...]
+    due: tuple[DueRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,8 +351,8 @@ class Journal(Protocol):
         """Journal an attempt for each run that may have one; what has moved on drops out."""
         ...
 
-    async def end(self, ended: Sequence[Ended]) -> None:
-        """Journal finished attempts."""
+    async def end(self, ended: Sequence[Ended]) -> list[DueRun]:
+        """Journal finished attempts; the runs that waited in line for one of them to end."""
         ...
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:
@@ -367,11 +372,11 @@ class Journal(Protocol):
         ...
 
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
-        """Turn a batch of the oldest finished runs into counted ranges; how many went."""
+        """Turn the oldest runs into counted ranges, drop revisions as old; how many rows went."""
         ...
 
-    async def sweep(self, after: int) -> int:
-        """Forget deleted schedules, timetables and targets that nothing refers to any more.
+    async def sweep(self, after: int, *, before_ms: int) -> int:
+        """Forget timetables, targets, and schedules deleted before then that nothing refers to.
 
         It looks at a window of row ids behind `after`, and gives where the next one begins: 0 when
         it has come to the end.

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.core.missed import ALL_WINDOW_SECONDS, MISSED_AFTER_MS, Missed, due_ms, judge, spread_ms
+from engine.core.missed import (
+    ALL_WINDOW_SECONDS,
+    MISSED_AFTER_MS,
+    SPREAD_MS_MIN,
+    Missed,
+    due_ms,
+    judge,
+    spread_ms,
+)
 from engine.core.model import AtTrigger
 from engine.core.owed import Owing
 from engine.core.timetable import Timetable, compile_trigger
@@ -63,16 +71,7 @@ class _Judged:
 def open_(db: sqlite3.Connection, watermark_ms: int, resume_ms: int, rate: int) -> int:
     """Set the stretch since `watermark_ms` aside; the new watermark, at least ten seconds ago."""
     until_ms = max(watermark_ms, resume_ms - MISSED_AFTER_MS)
-    stretch = _Stretch(
-        id=0,
-        after_ms=watermark_ms,
-        until_ms=resume_ms - MISSED_AFTER_MS,
-        resume_ms=resume_ms,
-        spread_ms=0,
-        timetable_id=0,
-        offset_ms=-1,
-        schedule_row=0,
-    )
+    stretch = _unseen(watermark_ms, resume_ms)
     missed = sum(_weights(db, stretch))
     values = {
         "after": stretch.after_ms,
@@ -89,19 +88,10 @@ def open_(db: sqlite3.Connection, watermark_ms: int, resume_ms: int, rate: int) 
 
 def judge_slice(db: sqlite3.Connection, now_ms: int) -> bool:
     """Judge some schedules of the oldest stretch; whether there may be more."""
-    row = db.execute(SQL["get_downtime"]).fetchone()
+    row = db.execute(SQL["list_downtime"]).fetchone()
     if row is None:
         return False
-    stretch = _Stretch(
-        id=row[0],
-        after_ms=row[1],
-        until_ms=row[2],
-        resume_ms=row[3],
-        spread_ms=row[4],
-        timetable_id=row[5],
-        offset_ms=row[6],
-        schedule_row=row[7],
-    )
+    stretch = _stretch_of(row)
     page = {"after": stretch.after_ms, "until": stretch.until_ms, "limit": SCHEDULES_JUDGED_MAX}
     for statement in ("list_missed_planned", "list_missed_at"):
         rows = db.execute(SQL[statement], page).fetchall()
@@ -112,6 +102,20 @@ def judge_slice(db: sqlite3.Connection, now_ms: int) -> bool:
     if not _judge_timetables(db, stretch, now_ms):
         db.execute(SQL["close_downtime"], (stretch.id,))
     return True
+
+
+def judge_at_once(db: sqlite3.Connection, schedule_row: int, now_ms: int) -> None:
+    """Judge what one schedule has missed so far: the rules it missed it by are about to change."""
+    stretches = [_stretch_of(row) for row in db.execute(SQL["list_downtime"]).fetchall()]
+    (_, watermark_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
+    if watermark_ms < now_ms - MISSED_AFTER_MS:  # Nobody has looked at the calendar yet.
+        stretches.append(_unseen(watermark_ms, now_ms))
+    if stretches:
+        judged = _judged(db, db.execute(SQL["get_missed"], (schedule_row,)).fetchone())
+    for stretch in stretches:
+        complete = False
+        while not complete:
+            _, complete = _judge(db, judged, stretch, now_ms)
 
 
 def _judge_timetables(db: sqlite3.Connection, stretch: _Stretch, now_ms: int) -> bool:
@@ -257,6 +261,25 @@ def _due(judged: _Judged, stretch: _Stretch, index: int, total: int, fire_after_
         spread_ms=stretch.spread_ms,
         fire_after_ms=fire_after_ms,
     )
+
+
+def _stretch_of(row: Sequence[int]) -> _Stretch:
+    return _Stretch(
+        id=row[0],
+        after_ms=row[1],
+        until_ms=row[2],
+        resume_ms=row[3],
+        spread_ms=row[4],
+        timetable_id=row[5],
+        offset_ms=row[6],
+        schedule_row=row[7],
+    )
+
+
+def _unseen(watermark_ms: int, resume_ms: int) -> _Stretch:
+    """Downtime that is no row yet, from the watermark to what is recent enough to be no miss."""
+    until_ms = resume_ms - MISSED_AFTER_MS
+    return _stretch_of((0, watermark_ms, until_ms, resume_ms, SPREAD_MS_MIN, 0, -1, 0))
 
 
 def _advance(

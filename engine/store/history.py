@@ -11,7 +11,7 @@ from engine.store.statements import statements
 SQL = statements()
 
 PRUNED_RUNS_MAX = 500
-"""Runs that leave in one transaction: some 5 ms, unnoticed by claims."""
+"""Runs that leave in one transaction: some 5 ms, unnoticed by claims. Revisions likewise."""
 
 _END_OF_TIME = 2**62
 
@@ -55,7 +55,10 @@ def list_runs(
 
 
 def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:
-    """Turn a batch of finished runs into counted ranges: the too old, then the too many."""
+    """Turn a batch of finished runs into counted ranges: the too old, then the too many.
+
+    Revisions that are too old leave with them, and what can be audited begins after both.
+    """
     page = {"before": before_ms, "limit": PRUNED_RUNS_MAX}
     keys = db.execute(SQL["list_prunable_by_age"], page).fetchall()
     if not keys:
@@ -67,7 +70,12 @@ def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:
         _count_pruned(db, scheduled_for, schedule_row)
     db.executemany(SQL["prune_attempts"], keys)
     db.executemany(SQL["prune_run"], keys)
-    return len(keys)
+    revisions = db.execute(SQL["list_prunable_revisions"], page).fetchall()
+    db.executemany(SQL["prune_revision"], [revision[:2] for revision in revisions])
+    gone = [scheduled_for for scheduled_for, _ in keys] + [until for _, _, until in revisions]
+    if gone:
+        db.execute(SQL["raise_history_floor"], {"floor": max(gone) + 1})
+    return len(keys) + len(revisions)
 
 
 def _count_pruned(db: sqlite3.Connection, scheduled_for: int, schedule_row: int) -> None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -27,6 +27,7 @@ from engine.store import (
     downtime,
     flows,
     history,
+    overlap,
     schedules,
     sweep,
 )
@@ -122,8 +123,8 @@ class SqliteJournal:
     async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         return await self._writer.submit(lambda db: self._claim(db, runs, now_ms))
 
-    async def end(self, ended: Sequence[Ended]) -> None:
-        await self._writer.submit(lambda db: _end(db, ended))
+    async def end(self, ended: Sequence[Ended]) -> list[DueRun]:
+        return await self._writer.submit(lambda db: _end(db, ended))
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:
         return await self._writer.submit(
@@ -146,41 +147,42 @@ class SqliteJournal:
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
         return await self._writer.submit(lambda db: history.prune(db, before_ms, runs_max))
 
-    async def sweep(self, after: int) -> int:
+    async def sweep(self, after: int, *, before_ms: int) -> int:
         loose = await self._reader.read(lambda db: sweep.loose_targets(db, after))
-        return await self._writer.submit(lambda db: sweep.forget(db, after, loose))
+        return await self._writer.submit(lambda db: sweep.forget(db, after, before_ms, loose))
 
     def _claim(self, db: sqlite3.Connection, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         keys = orjson.dumps([run[1:3] for run in runs]).decode()
         claims: list[Claim] = []
         held: list[dict[str, int]] = []
         finished: list[dict[str, Any]] = []
+        lines = overlap.Lines(db, now_ms)
         (unjudged_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
         for row in db.execute(SQL["list_claims"], {"keys": keys}).fetchall():
             key = {"scheduled_for": row[0], "schedule_id": row[1], "now": now_ms}
-            match _admission(row, unjudged_ms, now_ms):
+            match _admission(row, unjudged_ms, now_ms, lines):
                 case Admission.CLAIM:
                     claims.append(self._claim_of(db, row))
-                case Admission.EXPIRE:
-                    finished.append({**key, "state": State.FAILED, "reason": "expired"})
-                case Admission.SKIP:
-                    finished.append({**key, "state": State.SKIPPED, "reason": "paused"})
                 case Admission.HOLD:
                     held.append(key)
-                case Admission.DROP:
+                case Admission.DROP | Admission.WAIT:
                     pass
+                case ends:
+                    state, reason = _ENDS[ends]
+                    finished.append({**key, "state": state, "reason": reason})
         db.executemany(
             SQL["claim_run"],
             [
                 {"scheduled_for": c.scheduled_for_ms, "schedule_id": c.schedule_row, "now": now_ms}
                 for c in claims
+                if not c.is_exclusive  # Claimed already.
             ],
         )
         db.executemany(SQL["end_waiting_run"], finished)
         db.executemany(SQL["hold_run"], held)
-        return Claimed(
-            claims=tuple(claims), ended=tuple((f["state"], f["reason"]) for f in finished)
-        )
+        ended = [(f["state"], f["reason"]) for f in finished]
+        ended += [_ENDS[Admission.SUPERSEDE]] * lines.superseded
+        return Claimed(claims=tuple(claims), ended=tuple(ended), due=lines.moved_up())
 
     def _claim_of(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim:
         return Claim(
@@ -200,6 +202,7 @@ class SqliteJournal:
             retry=retry_of(row[15]),
             pause_after_failures=row[16],
             delete_after_completion=bool(row[17]),
+            is_exclusive=row[18] != "allow",
         )
 
     def _target(self, db: sqlite3.Connection, target_id: int) -> Target:
@@ -214,11 +217,22 @@ class SqliteJournal:
         return target
 
 
-def _admission(row: Sequence[Any], unjudged_ms: int, now_ms: int) -> Admission:
+_ENDS: Mapping[Admission, tuple[State, str]] = {
+    Admission.EXPIRE: (State.FAILED, "expired"),
+    Admission.SKIP: (State.SKIPPED, "paused"),
+    Admission.OVERLAP: (State.SKIPPED, "overlap"),
+    Admission.SUPERSEDE: (State.SKIPPED, "superseded"),
+}
+"""How a run ends that never gets its attempt."""
+
+
+def _admission(
+    row: Sequence[Any], unjudged_ms: int, now_ms: int, lines: overlap.Lines
+) -> Admission:
     fresh = row[4] == State.PLANNED and row[5] == "schedule" and row[6] == 0
     if fresh and row[3] is not None and row[3] <= unjudged_ms:
         return Admission.DROP  # Missed: the catch-up policy speaks first.
-    return admit(
+    admission = admit(
         state=row[4],
         next_attempt_at_ms=row[3],
         scheduled_for_ms=row[0],
@@ -227,6 +241,13 @@ def _admission(row: Sequence[Any], unjudged_ms: int, now_ms: int) -> Admission:
         is_manual=row[5] == "manual",
         now_ms=now_ms,
     )
+    if row[18] == "allow":
+        return admission
+    lines.see(row[1])
+    if admission is not Admission.CLAIM:
+        return admission
+    run = (row[3], row[0], row[1])
+    return lines.admit(run, state=row[4], trigger=row[5], overlap=row[18], catch_up=row[19])
 
 
 def _due(db: sqlite3.Connection, page: dict[str, Any], known: Callable[[int], bool]) -> DuePage:
@@ -320,7 +341,7 @@ _ROW_MAX = 2**62
 """Larger than any row id: "all of this offset"."""
 
 
-def _end(db: sqlite3.Connection, ended: Sequence[Ended]) -> None:
+def _end(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[DueRun]:
     db.executemany(SQL["insert_attempt"], [_attempt_columns(e) for e in ended])
     db.executemany(SQL["end_attempt"], [_run_columns(e) for e in ended])
     for e in ended:
@@ -330,6 +351,8 @@ def _end(db: sqlite3.Connection, ended: Sequence[Ended]) -> None:
             _count_failures(db, e)
         if e.claim.delete_after_completion and e.state in TERMINAL:
             _delete_when_complete(db, e)
+    left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive and e.state in TERMINAL}
+    return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
 
 
 def _attempt_columns(e: Ended) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from engine.core.model import (
 )
 from engine.core.owed import Owing, last_owed_ms, owing
 from engine.core.settle import settle
-from engine.store import DueRun, KnownTimetable, Stored
+from engine.store import DueRun, KnownTimetable, Stored, overlap, revisions
 from engine.store.rows import (
     named_rows,
     run_of,
@@ -113,8 +113,19 @@ def delete(
         raise PreconditionFailed(f"the current revision is {schedule.revision}: read it again")
     row = _row(db, public_id)
     assert row is not None, "get() found it"
-    db.execute(SQL["delete_schedule"], {"id": row["id"], "now": now_ms})
-    db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row["id"], "now": now_ms})
+    row_id = row["id"]
+    revisions.settle_past(db, row_id, schedule, now_ms)
+    _settle_runs(
+        db,
+        schedule,
+        None,
+        row_id=row_id,
+        target_id=row["target_id"],
+        flow_id=row["flow_id"],
+        now_ms=now_ms,
+    )
+    db.execute(SQL["delete_schedule"], {"id": row_id, "now": now_ms})
+    db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
 
 
 def pause(db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int) -> Stored:
@@ -188,17 +199,28 @@ def _store(
         counted_after_ms = now_ms
     pause = _pause(draft, previous, now_ms)
     resumed = previous is not None and previous.pause is not None and pause is None
+    last_owed_ms = _last_owed_ms(definition, previous, retriggered, counted_after_ms)
+    other_rules = retriggered or resumed or _has_other_rules(previous, definition, last_owed_ms)
     schedule = Schedule(
         definition=definition,
         pause=pause,
-        owed_after_ms=_owed_after_ms(definition.trigger, previous, retriggered, resumed, now_ms),
-        last_owed_ms=_last_owed_ms(definition, previous, retriggered, counted_after_ms),
+        owed_after_ms=_owed_after_ms(
+            previous,
+            _born_ms(definition.trigger, pause, now_ms),
+            retriggered=retriggered,
+            resumed=resumed,
+            other_rules=other_rules,
+            now_ms=now_ms,
+        ),
+        last_owed_ms=last_owed_ms,
         revision=row["revision"] + 1 if row is not None else 1,
         created_at_ms=previous.created_at_ms if previous else now_ms,
         updated_at_ms=now_ms,
     )
     if previous is not None and _same(previous, schedule):
         return Stored(schedule=previous, created=False)
+    if row is not None:
+        _settle_past(db, row, previous, schedule, other_rules)
     timetable_id, target_id, flow_id = _intern(db, schedule)
     columns = schedule_columns(
         schedule,
@@ -208,15 +230,23 @@ def _store(
         counted_after_ms=counted_after_ms,
     )
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
-    released = _close_pause(db, row_id, previous, now_ms) if previous and resumed else []
+    released = _release_held_runs(db, row_id, now_ms) if resumed else []
     settled = _settle_runs(
-        db, previous, schedule, row_id=row_id, target_id=target_id, flow_id=flow_id
+        db,
+        previous,
+        schedule,
+        row_id=row_id,
+        target_id=target_id,
+        flow_id=flow_id,
+        now_ms=now_ms,
     )
+    before = previous.definition.overlap if previous else "allow"
+    line = overlap.follow_edit(db, row_id, before, definition.overlap)
     return Stored(
         schedule=schedule,
         created=previous is None,
         timetable=_known(timetable_id, definition),
-        due=(*released, *settled),
+        due=(*released, *settled, *line),
     )
 
 
@@ -235,21 +265,67 @@ def _refuse_past_instant(trigger: Trigger, now_ms: int) -> None:
 
 def _pause(draft: Draft, previous: Schedule | None, now_ms: int) -> Pause | None:
     before = previous.pause if previous else None
-    if draft.paused is None:
-        return before
-    if not draft.paused:
+    if draft.paused is False or (draft.paused is None and before is None):
         return None
-    return replace(draft.pause, since_ms=before.since_ms if before else now_ms)
+    # A clock set back to before the pause must not leave time in which the schedule was active.
+    since_ms = min(before.since_ms, now_ms) if before else now_ms
+    return replace(before if draft.paused is None and before else draft.pause, since_ms=since_ms)
+
+
+def _has_other_rules(
+    previous: Schedule | None, definition: Definition, last_owed_ms: int | None
+) -> bool:
+    """Whether other occurrences are owed, or at other times, while the trigger is the same."""
+    if previous is None:
+        return True
+    old = previous.definition
+    rules = (definition.offset_ms, definition.start_at_ms, last_owed_ms)
+    return rules != (old.offset_ms, old.start_at_ms, previous.last_owed_ms)
 
 
 def _owed_after_ms(
-    trigger: Trigger, previous: Schedule | None, retriggered: bool, resumed: bool, now_ms: int
+    previous: Schedule | None,
+    born_ms: int,
+    *,
+    retriggered: bool,
+    resumed: bool,
+    other_rules: bool,
+    now_ms: int,
 ) -> int:
-    if isinstance(trigger, AtTrigger) and retriggered:
-        return min(now_ms, trigger.at_ms - 1)  # One just past is accepted, and so it is owed.
-    if previous is None or retriggered or resumed:
+    """Where the rules begin to hold. What came before is owed by those of its time."""
+    if previous is None or retriggered:
+        return born_ms
+    if resumed:
         return now_ms
-    return previous.owed_after_ms
+    return max(now_ms, previous.owed_after_ms) if other_rules else previous.owed_after_ms
+
+
+def _born_ms(trigger: Trigger, pause: Pause | None, now_ms: int) -> int:
+    """A trigger owes what comes after it was written; an instant just past is accepted, too."""
+    if isinstance(trigger, AtTrigger) and pause is None:
+        return min(now_ms, trigger.at_ms - 1)
+    return now_ms
+
+
+def _settle_past(
+    db: sqlite3.Connection,
+    row: sqlite3.Row,
+    previous: Schedule | None,
+    schedule: Schedule,
+    other_rules: bool,
+) -> None:
+    """Before the row is written: what its rules owed up to now, and the rules themselves."""
+    now_ms = schedule.updated_at_ms
+    if row["deleted_at"] is not None:
+        revisions.keep(db, row["id"], row["deleted_at"])
+    elif previous is None:
+        revisions.keep(db, row["id"], now_ms)  # Unreadable: its past is another version's.
+    elif other_rules:
+        revisions.supersede(db, row["id"], previous, now_ms)
+    elif schedule.pause is not None and previous.pause is None:
+        revisions.settle_past(db, row["id"], previous, now_ms)
+    if previous is None or other_rules:
+        revisions.clear_ranges(db, row["id"], schedule.owed_after_ms)
 
 
 def _last_owed_ms(
@@ -286,41 +362,33 @@ def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int
     return timetable_id, target_id, flow_id
 
 
-def _close_pause(
-    db: sqlite3.Connection, row_id: int, previous: Schedule, now_ms: int
-) -> list[DueRun]:
-    """What was owed inside the pause becomes skipped rows (planned before) and one counted range.
-
-    Gives the retries that were held and are due now.
-    """
-    assert previous.pause is not None, "a pause that ends has begun"
-    paused_at_ms = previous.pause.since_ms
-    span = {"schedule_id": row_id, "paused_at": paused_at_ms, "now": now_ms}
-    db.execute(SQL["skip_paused_runs"], span)
-    released: list[DueRun] = db.execute(SQL["release_held_runs"], span).fetchall()
-    bounds = {"schedule_id": row_id, "after": paused_at_ms, "until": now_ms}
-    (rows,) = db.execute(SQL["count_runs_between"], bounds).fetchone()
-    count = owing(previous).count(paused_at_ms, now_ms) - rows
-    if count > 0:
-        db.execute(SQL["count_range"], {**bounds, "reason": "paused", "count": count})
+def _release_held_runs(db: sqlite3.Connection, row_id: int, now_ms: int) -> list[DueRun]:
+    """The retries that waited for the end of a pause are due."""
+    values = {"schedule_id": row_id, "now": now_ms}
+    released: list[DueRun] = db.execute(SQL["release_held_runs"], values).fetchall()
     return released
 
 
 def _settle_runs(
     db: sqlite3.Connection,
     previous: Schedule | None,
-    schedule: Schedule,
+    schedule: Schedule | None,
     *,
     row_id: int,
     target_id: int,
     flow_id: int,
+    now_ms: int,
 ) -> list[DueRun]:
     """Bring the runs in sight in line with the edit; those that have a new due time."""
-    now_ms = schedule.updated_at_ms
     planned = _planned(db, row_id) if previous else []
-    (_, _, horizon_ms, _) = db.execute(SQL["get_progress"]).fetchone()
+    (_, watermark_ms, horizon_ms, _) = db.execute(SQL["get_progress"]).fetchone()
     settlement = settle(
-        _active(previous), _active(schedule), planned, now_ms=now_ms, horizon_ms=horizon_ms
+        _active(previous),
+        _active(schedule),
+        planned,
+        now_ms=now_ms,
+        settled_ms=max(watermark_ms, now_ms - MISSED_AFTER_MS),
+        horizon_ms=horizon_ms,
     )
     ids = {"schedule_id": row_id, "target_id": target_id, "flow_id": flow_id}
     for moved in settlement.move:

@@ -23,11 +23,14 @@ def loose_targets(db: sqlite3.Connection, after: int) -> list[int]:
     return sorted(loose - used)
 
 
-def forget(db: sqlite3.Connection, after: int, loose: list[int]) -> int:
+def forget(db: sqlite3.Connection, after: int, before_ms: int, loose: list[int]) -> int:
     """Delete what nothing refers to in the window; where the next begins, 0 at the end."""
     window = {"after": after, "until": after + WINDOW_IDS}
-    forgotten = db.execute(SQL["list_forgotten_schedules"], window).fetchall()
+    forgotten = db.execute(
+        SQL["list_forgotten_schedules"], {**window, "before": before_ms}
+    ).fetchall()
     db.executemany(SQL["forget_ranges"], forgotten)
+    db.executemany(SQL["forget_revisions"], forgotten)
     db.executemany(SQL["forget_schedule"], forgotten)
     db.execute(SQL["forget_timetables"], window)
     if loose:

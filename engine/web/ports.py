@@ -7,9 +7,15 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from engine.clock import Clock
+from engine.core.audit import Tally
 from engine.core.curves import Figures
 from engine.core.errors import OffbeatError
+from engine.core.forecast import Forecast
+from engine.core.herd_advice import Advice
+from engine.core.herd_document import Change, Span
+from engine.core.herd_top import Top
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+from engine.core.what_if import WhatIf
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
 from engine.store import HerdRecord
@@ -111,6 +117,28 @@ class Flows(Protocol):
         ...
 
 
+class Forecasts(Protocol):
+    """What will fire, what would, and what to change."""
+
+    async def forecast(self, span: Span) -> tuple[Forecast, Top]: ...
+
+    async def what_if(self, change: Change, span: Span) -> WhatIf: ...
+
+    async def advice(self) -> Advice: ...
+
+
+class Audit(Protocol):
+    """The occurrence audit."""
+
+    async def history_floor_ms(self) -> int:
+        """The earliest `from` of an audit."""
+        ...
+
+    async def run(self, from_ms: int, to_ms: int) -> Tally:
+        """What was owed with `from <= scheduled_for < to`, and what became of it."""
+        ...
+
+
 class EngineFace(Protocol):
     """The engine as the web layer sees it."""
 
@@ -125,6 +153,12 @@ class EngineFace(Protocol):
 
     @property
     def monitor(self) -> Monitor: ...
+
+    @property
+    def forecasts(self) -> Forecasts: ...
+
+    @property
+    def audit(self) -> Audit: ...
 
     @property
     def clock(self) -> Clock: ...

@@ -53,17 +53,17 @@ def test_nothing_is_lost_early_or_twice_over_25_kills(
 
 
 def test_a_restart_gives_no_burst_away(engine: Engine, receiver: Receiver) -> None:
-    """Sixty runs due at once, a bucket of twenty: what the first life took, the second has not."""
-    flags = ("--rate", "10", "--burst", "20")
+    """Forty runs due at once, a bucket of twenty: what the first life took, the second has not."""
+    flags = ("--rate", "5", "--burst", "20")
     engine.start(*flags)
-    at = text_of(now_ms() + 3_000)
-    for number in range(60):
+    at = text_of(now_ms() + 5_000)
+    for number in range(40):
         engine.put(f"once-{number}", {"at": at, "target": {"url": receiver.url("/")}})
     until(lambda: len(receiver.requests()) >= 20, "the burst is used up")
     engine.kill()
     engine.start(*flags)
-    assert drain_and_check(engine, receiver, rate=10, burst=20).faults == {}
-    assert len({request.key for request in receiver.requests()}) == 60
+    assert drain_and_check(engine, receiver, rate=5, burst=20).faults == {}
+    assert len({request.key for request in receiver.requests()}) == 40
 
 
 def put_schedules(engine: Engine, receiver: Receiver) -> None:

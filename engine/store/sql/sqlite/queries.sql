@@ -214,15 +214,52 @@ UPDATE job_run SET next_attempt_at = max(:now, fire_after)
 WHERE schedule_id = :schedule_id AND state = 'retry_wait' AND next_attempt_at IS NULL
 RETURNING next_attempt_at, scheduled_for, schedule_id;
 
--- name: count_runs_between
-SELECT count(*) FROM job_run
+-- name: list_runs_between
+SELECT scheduled_for FROM job_run INDEXED BY job_run_schedule_idx
 WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for <= :until
-  AND trigger IN ('schedule', 'catch_up', 'backfill');
+ORDER BY scheduled_for;
 
 -- name: count_range
+-- Counted twice it stays as it is; a pause that begins at the same instant again may last longer.
 INSERT INTO counted_range (schedule_id, after, until, reason, count)
 VALUES (:schedule_id, :after, :until, :reason, :count)
-ON CONFLICT DO NOTHING;
+ON CONFLICT DO UPDATE SET until = max(until, excluded.until), count = max(count, excluded.count);
+
+-- name: forget_ranges_after
+DELETE FROM counted_range
+WHERE schedule_id = :schedule_id AND after >= :after AND reason IN ('paused', 'catch_up');
+
+-- name: cut_range
+-- The count stays what it was, for want of a better one: of too many no loss is made.
+UPDATE counted_range SET until = :after
+WHERE schedule_id = :schedule_id AND until > :after AND reason IN ('paused', 'catch_up');
+
+-- name: keep_revision
+-- Rules that began after they ended, by a clock that was set back, have owed nothing.
+INSERT INTO revision (schedule_id, number, after, until, spec, at, offset_ms, start_at, last_owed)
+SELECT s.id, s.revision, s.owed_after, :until, t.spec, s.at, s.offset_ms, s.start_at, s.last_owed
+FROM schedule s LEFT JOIN timetable t ON t.id = s.timetable_id
+WHERE s.id = :id AND s.owed_after < :until;
+
+-- name: get_history_floor
+SELECT history_floor FROM progress;
+
+-- name: list_audited
+-- The rules in force of each schedule, deleted ones included.
+SELECT s.id, s.public_id, s.name, s.deleted_at, s.paused_at, t.spec, s.at, s.offset_ms, s.owed_after,
+  s.start_at, s.last_owed
+FROM schedule s LEFT JOIN timetable t ON t.id = s.timetable_id
+WHERE s.id > :after AND s.tenant = :tenant
+ORDER BY s.id LIMIT :limit;
+
+-- name: list_revisions
+SELECT schedule_id, until, spec, at, offset_ms, after, start_at, last_owed FROM revision
+WHERE schedule_id >= :first AND schedule_id <= :last ORDER BY schedule_id, number;
+
+-- name: list_counted
+SELECT schedule_id, after, until, count FROM counted_range
+WHERE schedule_id >= :first AND schedule_id <= :last AND reason IN ('paused', 'catch_up')
+  AND until > :after AND after < :until;
 
 -- name: list_due
 -- What to hold in memory next, in the order in which it becomes due. Class 0: fresh, 1: a retry,
@@ -286,7 +323,7 @@ WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id
 -- name: list_claims
 SELECT r.scheduled_for, r.schedule_id, r.fire_after, r.next_attempt_at, r.state, r.trigger, r.attempt,
   r.granted_from, r.first_attempt_at, r.target_id, s.public_id, s.name, s.tenant, s.deadline_seconds,
-  s.paused_at IS NOT NULL, s.retry, s.pause_after_failures, s.delete_after_completion
+  s.paused_at IS NOT NULL, s.retry, s.pause_after_failures, s.delete_after_completion, s.overlap, s.catch_up
 FROM json_each(:keys) k
 CROSS JOIN job_run r ON r.scheduled_for = k.value ->> 0 AND r.schedule_id = k.value ->> 1
 CROSS JOIN schedule s ON s.id = r.schedule_id;
@@ -304,6 +341,34 @@ WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state IN
 -- name: hold_run
 UPDATE job_run SET next_attempt_at = NULL
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'retry_wait';
+
+-- name: mark_exclusive_run
+UPDATE job_run SET exclusive = 1 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id;
+
+-- name: mark_runs_under_way
+-- When a policy begins to forbid overlap: what is under way counts.
+UPDATE job_run SET exclusive = 1
+WHERE schedule_id = ? AND state IN ('attempting', 'retry_wait');
+
+-- name: is_exclusive_run_under_way
+SELECT EXISTS (SELECT 1 FROM job_run INDEXED BY job_run_exclusive_idx
+  WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+    AND schedule_id = ? AND state IN ('attempting', 'retry_wait'));
+
+-- name: list_line
+-- The runs of one schedule that wait for their turn, in its order.
+SELECT next_attempt_at, scheduled_for, schedule_id FROM job_run INDEXED BY job_run_exclusive_idx
+WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+  AND schedule_id = :schedule_id AND state = 'planned'
+ORDER BY next_attempt_at, scheduled_for LIMIT :limit;
+
+-- name: get_buffered_run
+-- From the end of the line, where it usually is.
+SELECT scheduled_for FROM job_run INDEXED BY job_run_exclusive_idx
+WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+  AND schedule_id = :schedule_id AND state = 'planned' AND scheduled_for <> :scheduled_for
+  AND (trigger = 'schedule' OR trigger = 'catch_up' AND :catch_up <> 'all')
+ORDER BY next_attempt_at DESC, scheduled_for DESC LIMIT 1;
 
 -- name: insert_attempt
 INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
@@ -382,9 +447,9 @@ WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL AND nex
 -- name: open_downtime
 INSERT INTO downtime (after, until, resume, spread_ms) VALUES (:after, :until, :resume, :spread_ms);
 
--- name: get_downtime
+-- name: list_downtime
 SELECT id, after, until, resume, spread_ms, timetable_id, offset_ms, schedule_id
-FROM downtime ORDER BY id LIMIT 1;
+FROM downtime ORDER BY id;
 
 -- name: get_unjudged
 -- What was due by then and never attempted is not claimed before it is judged.
@@ -440,6 +505,11 @@ WHERE at + offset_ms > :after AND at + offset_ms <= :until
     AND c.reason = 'catch_up' AND c.after < at AND at <= c.until)
 ORDER BY at + offset_ms LIMIT :limit;
 
+-- name: get_missed
+SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
+  target_id, public_id, flow_id
+FROM schedule WHERE id = ?;
+
 -- name: list_missed_of_timetable
 SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
   target_id, public_id, flow_id
@@ -485,17 +555,30 @@ VALUES (:schedule_id, :after, :until, 'pruned', :count)
 ON CONFLICT (schedule_id, reason, after) DO UPDATE SET
   until = max(until, excluded.until), count = count + excluded.count;
 
+-- name: raise_history_floor
+UPDATE progress SET history_floor = max(history_floor, :floor);
+
+-- name: list_prunable_revisions
+SELECT schedule_id, number, until FROM revision WHERE until < :before ORDER BY until LIMIT :limit;
+
+-- name: prune_revision
+DELETE FROM revision WHERE schedule_id = ? AND number = ?;
+
 -- name: get_pruned_after
 SELECT after FROM counted_range WHERE schedule_id = ? AND reason = 'pruned';
 
 -- name: list_forgotten_schedules
--- Deleted, and no run left that remembers them: made again they cannot repeat anything.
+-- Deleted, and no run left that remembers them: made again they cannot repeat anything. While
+-- history lasts they can still be audited.
 SELECT s.id FROM schedule s
-WHERE s.id > :after AND s.id <= :until AND s.deleted_at IS NOT NULL
+WHERE s.id > :after AND s.id <= :until AND s.deleted_at < :before
   AND NOT EXISTS (SELECT 1 FROM job_run r INDEXED BY job_run_schedule_idx WHERE r.schedule_id = s.id);
 
 -- name: forget_ranges
 DELETE FROM counted_range WHERE schedule_id = ?;
+
+-- name: forget_revisions
+DELETE FROM revision WHERE schedule_id = ?;
 
 -- name: forget_schedule
 DELETE FROM schedule WHERE id = ?;
@@ -578,7 +661,7 @@ FROM herd_record ORDER BY instant DESC LIMIT ?;
 -- deleted ones are in it; `list_offset_exceptions` takes them out again. A line of JSON a timetable
 -- and all of them one row: each row waits for the interpreter's lock beside a busy loop.
 SELECT group_concat(line, char(10)) FROM (
-  SELECT json_array(t.id, t.spec, json_group_array(json_array(c.second, c.schedules))) AS line
+  SELECT json_array(t.id, t.spec, json_group_array(c.second), json_group_array(c.schedules)) AS line
   FROM (
     SELECT timetable_id, offset_ms / 1000 AS second, count(*) AS schedules
     FROM schedule INDEXED BY schedule_slice_idx WHERE timetable_id IS NOT NULL GROUP BY 1, 2

@@ -14,8 +14,9 @@ CREATE TABLE progress (
 ) STRICT;
 
 -- A distinct trigger: ["cron", expression, zone, dst_gap, dst_fold] or ["interval", every, phase].
+-- An id is never given twice (AUTOINCREMENT): the planner keeps timetables in memory by id.
 CREATE TABLE timetable (
-  id   INTEGER PRIMARY KEY,
+  id   INTEGER PRIMARY KEY AUTOINCREMENT,
   spec TEXT NOT NULL UNIQUE
 ) STRICT;
 

@@ -1,0 +1,151 @@
+"""What the token bucket makes of a planned curve: the served curve, and how long runs wait.
+
+One simulator for forecast, what-if and tests. It is `bucket.TokenBucket` at a step of one second:
+a second may serve what the bucket holds and what comes in during it. Counts are whole numbers, and
+nothing is lost or made up.
+
+**Delays.** Runs leave in the order in which they are due (FIFO), so the first attempt of the k-th
+run is when the served curve reaches k. Inside a second both curves are taken as straight: arrivals
+are spread evenly over it (that is what the millisecond phase of SPEC §2 does), and a busy bucket
+serves evenly. The delay is then a straight line over every stretch of runs that arrive in one
+second and are served in one, and percentiles are read from these stretches, not from single runs.
+It is the fluid limit of a D/D/1 queue (Kleinrock, *Queueing Systems* II, chapter 2).
+
+**Flows** that have a rate of their own pass their own bucket first; what that lets through joins
+the rest. The wait there is the flow owner's wish and no failure of ours: delays count from the
+release on.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """A token bucket as a simulation finds it: runs a second, depth, tokens in it, runs waiting."""
+
+    rate: int
+    burst: int
+    tokens: int = 0
+    backlog: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedFlow:
+    """The planned curve of a flow that has a rate of its own."""
+
+    rate: int
+    planned: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """Waits of some runs, in ms."""
+
+    p50_ms: int
+    p99_ms: int
+    max_ms: int
+
+
+PUNCTUAL = Delays(p50_ms=0, p99_ms=0, max_ms=0)
+
+
+def simulate(
+    planned: Sequence[int], bucket: Bucket, *, flows: Sequence[LimitedFlow] = ()
+) -> "Passage":
+    """Serve `planned`, runs by second, and the flows beside it."""
+    released = planned
+    for flow in flows:
+        passed = Passage(flow.planned, Bucket(rate=flow.rate, burst=1)).served
+        released = [a + b for a, b in zip(released, passed, strict=True)]
+    return Passage(released, bucket)
+
+
+class Passage:
+    """One curve through one bucket, in order of arrival.
+
+    `served` has the runs of each second and `backlog` those that wait at its end.
+    """
+
+    __slots__ = ("_arrivals", "_bucket", "_gone", "backlog", "served")
+
+    def __init__(self, arrivals: Sequence[int], bucket: Bucket) -> None:
+        assert bucket.rate >= 1, "a bucket without a rate serves nothing"
+        assert bucket.burst >= 1, "a bucket that holds no token serves nothing"
+        self._arrivals = arrivals
+        self._bucket = bucket
+        self.served = list(arrivals)
+        self.backlog = [0] * len(self.served)
+        self._gone = [0] * len(self.served)  # Runs that have left by each second's end.
+        rate, burst = bucket.rate, bucket.burst
+        waiting, tokens, gone = bucket.backlog, bucket.tokens, 0
+        for second, arriving in enumerate(arrivals):
+            room = tokens + rate
+            waiting += arriving
+            leaving = waiting if waiting <= room else room
+            tokens = min(burst, room - leaving)
+            gone += leaving
+            self._gone[second] = gone
+            if waiting != arriving or leaving != arriving:
+                waiting -= leaving
+                self.served[second], self.backlog[second] = leaving, waiting
+            else:
+                waiting = 0
+
+    def delays(self, first: int, last: int) -> Delays:
+        """Of the runs that arrive in the seconds first <= second < last."""
+        first, last = max(0, first), min(last, len(self.served))
+        spans = sorted(span for second in range(first, last) for span in self._waits(second))
+        if not spans:
+            return PUNCTUAL
+        runs = sum(self._arrivals[first:last])
+        return Delays(
+            p50_ms=_percentile(spans, runs, 50),
+            p99_ms=_percentile(spans, runs, 99),
+            max_ms=max(high for _, high, _ in spans),
+        )
+
+    def _waits(self, second: int) -> Iterator[tuple[int, int, int]]:
+        """(least ms, most ms, runs) for each stretch of this second's runs that leave together."""
+        came = self._arrivals[second]
+        earlier = self.backlog[second - 1] if second else self._bucket.backlog
+        if not came or not (earlier or self.backlog[second]):
+            return
+        until = self._gone[second] + self.backlog[second]
+        begin = place = until - came
+        leaving = bisect_right(self._gone, place, lo=second)
+        while place < until:
+            ahead, end, speed = self._leaving(leaving)
+            end = min(end, until)
+            waits = [
+                max(
+                    0,
+                    1000 * (leaving - second)
+                    + 1000 * (at - ahead) // speed
+                    - 1000 * (at - begin) // came,
+                )
+                for at in (place, end)
+            ]
+            yield min(waits), max(waits), end - place
+            place, leaving = end, leaving + 1
+
+    def _leaving(self, second: int) -> tuple[int, int, int]:
+        """Runs that have left before a second and by its end, and how many leave a second in it."""
+        ahead = self._gone[second - 1] if second else 0
+        if second >= len(self.served):  # Those that wait at the end wait on, at the bucket's rate.
+            return ahead, ahead + self.backlog[-1], self._bucket.rate
+        return ahead, self._gone[second], max(self._bucket.rate, self.served[second])
+
+
+def _percentile(spans: Sequence[tuple[int, int, int]], runs: int, percent: int) -> int:
+    """The delay that `percent` of the runs do not exceed; those without a span do not wait."""
+    # In hundredths of a run, so that all stays whole.
+    missing = runs * percent - 100 * (runs - sum(part for _, _, part in spans))
+    if missing <= 0:
+        return 0
+    for low, high, part in spans:
+        if missing <= 100 * part:
+            return low + (high - low) * missing // (100 * part)
+        missing -= 100 * part
+    return spans[-1][1]

@@ -1,0 +1,228 @@
+"""A forecast: what the clock will ask for, what the bucket will give, and whether that will do.
+
+The service level is SPEC §8's: of the runs due in a minute, 99 % begin within 2 s, or within 15 s
+where the minute is the :00 herd's. A minute is the herd's when at least half of its runs are
+scheduled for the first minute of an hour, or when it begins with the backlog that such a minute
+has left.
+
+Two different things make a herd late, and only one of them can be cured by jitter. *Alignment*: the
+runs would fit if they were spread; more jitter helps. *Volume*: they would not fit however they
+were spread, up to the 900 s that jitter may be; only a higher rate helps. For N runs due over J
+seconds at a rate of R a second the delays are known without a simulation. A run at the fraction x
+of the herd is due at x*J and leaves at x*N/R, so
+
+    p99 delay = 0.99 * max(0, N / R - J),   and   p99 <= 15 s  iff  N <= R * (J + 15.15).
+
+The tests hold the simulation against these.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.core.bucket_simulation import Bucket, Delays, LimitedFlow, Passage, simulate
+from engine.core.population import Outlook
+
+DELAY_LIMIT_MS = 2_000
+"""SPEC §8: p99 of first attempt - fire_after, normally,"""
+
+HERD_DELAY_LIMIT_MS = 15_000
+"""and for herds at :00."""
+
+MINUTE_SECONDS = 60
+SPAN_SECONDS_MAX = 86_400
+"""A day at one second a step: what can be computed within two seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute:
+    """The runs due in one minute of the span, and how late they begin."""
+
+    start_s: int
+    runs: int
+    delays: Delays
+    limit_ms: int
+
+    @property
+    def met(self) -> bool:
+        return self.delays.p99_ms <= self.limit_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crush:
+    """The stretch of seconds, without a pause, in which runs wait around the worst minute.
+
+    `runs` fall due over `due_seconds`: what the closed forms call N and J.
+    """
+
+    start_s: int
+    seconds: int
+    runs: int
+    due_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Curves by second from `start_s` on, and the minutes that have runs."""
+
+    start_s: int
+    demand: list[int]
+    planned: list[int]
+    served: list[int]
+    backlog: list[int]
+    minutes: tuple[Minute, ...]
+    crush: Crush | None
+    bucket: Bucket
+
+    @property
+    def met(self) -> bool:
+        return all(minute.met for minute in self.minutes)
+
+    @property
+    def missed(self) -> int:
+        """Minutes in which the objective is missed."""
+        return sum(not minute.met for minute in self.minutes)
+
+    @property
+    def worst(self) -> Minute | None:
+        """The minute that is worst for its limit."""
+        return max(self.minutes, key=_badness, default=None)
+
+
+def p99_ms(runs: int, rate: int, jitter_seconds: int) -> int:
+    """The p99 delay of a herd alone, in closed form."""
+    return max(0, 990 * runs // rate - 990 * jitter_seconds)
+
+
+def runs_max(rate: int, jitter_seconds: int, limit_ms: int = HERD_DELAY_LIMIT_MS) -> int:
+    """The largest herd that keeps its objective, in closed form."""
+    return rate * jitter_seconds + rate * limit_ms // 990
+
+
+def jitter_min(runs: int, rate: int, limit_ms: int = HERD_DELAY_LIMIT_MS) -> int:
+    """The least jitter with which a herd keeps its objective, in closed form; over 900: none."""
+    excess_runs = runs - rate * limit_ms // 990
+    return max(0, -(-excess_runs // rate))
+
+
+def rate_min(runs: int, jitter_seconds: int, limit_ms: int = HERD_DELAY_LIMIT_MS) -> int:
+    """The least rate at which a herd keeps its objective, in closed form."""
+    return max(1, -(-990 * runs // (990 * jitter_seconds + limit_ms)))
+
+
+def foresee(
+    outlook: Outlook, bucket: Bucket, *, from_s: int, flows: Sequence[LimitedFlow] = ()
+) -> Forecast:
+    """Simulate the curves from their start; the forecast of what is due from `from_s` on."""
+    passage = simulate(outlook.planned, bucket, flows=flows)
+    windows = [w for w in _windows(outlook, passage) if w.start_s + MINUTE_SECONDS > from_s]
+    minutes = tuple(_judge(window, outlook, passage) for window in windows if window.runs)
+    skipped = from_s - outlook.start_s
+    worst = max((m for m in minutes if not m.met), key=_badness, default=None)
+    return Forecast(
+        start_s=from_s,
+        demand=outlook.demand[skipped:],
+        planned=outlook.planned[skipped:],
+        served=passage.served[skipped:],
+        backlog=passage.backlog[skipped:],
+        minutes=minutes,
+        crush=_crush(outlook, passage, worst) if worst else None,
+        bucket=bucket,
+    )
+
+
+def excess(outlook: Outlook, bucket: Bucket, *, from_s: int, enough: int | None = None) -> int:
+    """How far the objective is missed from `from_s` on: run-milliseconds beyond it, 0 if it is met.
+
+    Looks at the worst minutes first and stops when it has found `enough`.
+    """
+    passage = simulate(outlook.planned, bucket)
+    # Nobody waits longer than it takes to serve what waits at the end of a second of the wait.
+    harmless = bucket.rate * DELAY_LIMIT_MS // 1000
+    windows = [
+        window
+        for window in _windows(outlook, passage)
+        if window.peak > harmless and window.runs and window.start_s + MINUTE_SECONDS > from_s
+    ]
+    found = 0
+    for window in sorted(windows, key=lambda window: -window.peak):
+        minute = _judge(window, outlook, passage)
+        found += minute.runs * max(0, minute.delays.p99_ms - minute.limit_ms)
+        if enough is not None and found >= enough:
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Window:
+    """A minute before it is judged: its runs, its limit, and the largest backlog in it."""
+
+    start_s: int
+    runs: int
+    limit_ms: int
+    peak: int
+
+
+def _windows(outlook: Outlook, passage: Passage) -> Iterator[_Window]:
+    start_s, planned, backlog = outlook.start_s, outlook.planned, passage.backlog
+    herds, left = False, 0
+    for minute_s in range(
+        start_s - start_s % MINUTE_SECONDS, start_s + len(planned), MINUTE_SECONDS
+    ):
+        first, last = max(0, minute_s - start_s), minute_s + MINUTE_SECONDS - start_s
+        runs = sum(planned[first:last])
+        herds = (herds and left > 0) or (runs > 0 and 2 * sum(outlook.herd[first:last]) >= runs)
+        waiting = backlog[first:last]
+        left = waiting[-1]
+        yield _Window(
+            start_s=minute_s,
+            runs=runs,
+            limit_ms=HERD_DELAY_LIMIT_MS if herds else DELAY_LIMIT_MS,
+            peak=max(waiting),
+        )
+
+
+def _judge(window: _Window, outlook: Outlook, passage: Passage) -> Minute:
+    first = window.start_s - outlook.start_s
+    return Minute(
+        start_s=window.start_s,
+        runs=window.runs,
+        delays=passage.delays(first, first + MINUTE_SECONDS),
+        limit_ms=window.limit_ms,
+    )
+
+
+def _crush(outlook: Outlook, passage: Passage, worst: Minute) -> Crush:
+    """From the last second before the worst minute's end with nothing waiting, to the next one."""
+    backlog = passage.backlog
+    first = max(0, worst.start_s - outlook.start_s)
+    last = min(len(backlog), first + MINUTE_SECONDS) - 1
+    middle = max(range(first, last + 1), key=backlog.__getitem__)
+    start = middle
+    while start > 0 and backlog[start - 1]:
+        start -= 1
+    end = middle
+    while end + 1 < len(backlog) and backlog[end]:
+        end += 1
+    planned = outlook.planned
+    due = [second for second in range(start, end + 1) if planned[second]]
+    return Crush(
+        start_s=outlook.start_s + start,
+        seconds=end + 1 - start,
+        runs=sum(planned[start : end + 1]),
+        due_seconds=_densest(planned, due),
+    )
+
+
+def _densest(planned: Sequence[int], due: Sequence[int]) -> int:
+    """Over how many seconds 99 % of what is due in a crush comes."""
+    total = sum(planned[second] for second in due)
+    seen = 0
+    for count, second in enumerate(due, 1):
+        seen += planned[second]
+        if 100 * seen >= 99 * total:
+            return due[count - 1] - due[0] + 1
+    return len(due)
+
+
+def _badness(minute: Minute) -> tuple[float, int]:
+    return minute.delays.p99_ms / minute.limit_ms, minute.delays.p99_ms

@@ -1,0 +1,78 @@
+"""What a forecast comes to, in a sentence, and what to do about it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.core.bucket_simulation import Bucket
+from engine.core.forecast import Crush, Forecast, jitter_min, rate_min
+from engine.core.identity import format_instant
+from engine.core.model import AtTrigger, CronTrigger, IntervalTrigger, Trigger
+from engine.core.population import OFFSET_SECONDS_MAX
+
+VerdictName = Literal["quiet", "met", "alignment", "volume"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`alignment`: spreading the runs would do. `volume`: no jitter can, the rate is too low."""
+
+    name: VerdictName
+    sentence: str
+    advice: str
+
+
+def judge(forecast: Forecast) -> Verdict:
+    """The verdict on a forecast as a whole, told by its worst minute."""
+    worst, crush, bucket = forecast.worst, forecast.crush, forecast.bucket
+    if worst is None:
+        return Verdict(name="quiet", sentence="Nothing fires in this span.", advice="Nothing.")
+    if crush is None:
+        sentence = (
+            f"The objective is met in all of {len(forecast.minutes):,} minutes with runs; the "
+            f"worst begins at {format_instant(worst.start_s * 1000)}, where 99 % of {worst.runs:,} "
+            f"runs start within {seconds(worst.delays.p99_ms)}; "
+            f"{seconds(worst.limit_ms)} is allowed."
+        )
+        return Verdict(name="met", sentence=sentence, advice="Nothing.")
+    sentence = (
+        f"The objective is missed in {forecast.missed:,} of {len(forecast.minutes):,} minutes with "
+        f"runs; the worst begins at {format_instant(worst.start_s * 1000)}: {crush.runs:,} runs "
+        f"fall due within {crush.due_seconds:,} s, {bucket.rate:,} a second may leave, and 1 % of "
+        f"the minute's runs start later than {seconds(worst.delays.p99_ms)}, where "
+        f"{seconds(worst.limit_ms)} is allowed."
+    )
+    return _remedy(sentence, crush, worst.limit_ms, bucket)
+
+
+def _remedy(sentence: str, crush: Crush, limit_ms: int, bucket: Bucket) -> Verdict:
+    """Closed forms: near enough for a first step; a what-if computes it beside everything else."""
+    jitter = max(jitter_min(crush.runs, bucket.rate, limit_ms), crush.due_seconds + 1)
+    rate = max(rate_min(crush.runs, crush.due_seconds, limit_ms), bucket.rate + 1)
+    if jitter <= OFFSET_SECONDS_MAX:
+        advice = (
+            f"Spread these runs over {jitter} s or more (they fall due within "
+            f"{crush.due_seconds:,} s now), or raise the rate to about {rate:,} a second."
+        )
+        return Verdict(name="alignment", sentence=sentence, advice=advice)
+    advice = (
+        f"Raise the rate to about {rate:,} a second, or move schedules to other times: even "
+        f"{OFFSET_SECONDS_MAX} s of jitter, the most there is, would not do."
+    )
+    return Verdict(name="volume", sentence=sentence, advice=advice)
+
+
+def label(trigger: Trigger) -> str:
+    """A timetable as people write it: `0 * * * * (UTC)`, `every 300 s at +60 s`."""
+    match trigger:
+        case CronTrigger():
+            return f"{trigger.resolved} ({trigger.timezone})"
+        case IntervalTrigger():
+            phase = f" at +{trigger.phase_seconds} s" if trigger.phase_seconds else ""
+            return f"every {trigger.every_seconds} s{phase}"
+        case AtTrigger():
+            return f"at {format_instant(trigger.at_ms)}"
+
+
+def seconds(ms: int) -> str:
+    """A delay for people: 12.3 s."""
+    return f"{ms / 1000:,.1f} s"

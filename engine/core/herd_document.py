@@ -1,0 +1,101 @@
+"""Reading what a forecast or a what-if is asked for."""
+
+from dataclasses import dataclass
+
+from engine.core.errors import Fault, Invalid
+from engine.core.fields import Fields
+from engine.core.forecast import SPAN_SECONDS_MAX
+from engine.core.identity import format_instant
+from engine.core.population import OFFSET_SECONDS_MAX
+
+RATE_MAX = 1_000_000
+"""Attempts a second: beyond what any machine that runs this starts."""
+
+ADDED_SCHEDULES_MAX = 10_000_000
+"""Keeps every second's count of runs far below 2**32 (`population`)."""
+
+TIMETABLES_NAMED_MAX = 1_000
+TIMETABLE_LENGTH_MAX = 512
+"""A cron's 256 characters, resolved, and a zone's name."""
+
+GRACE_MS = 60_000
+"""A caller's `from` may be so long past: it was now when the request was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Whole seconds, from <= second < to."""
+
+    from_s: int
+    to_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What is to be different. `timetables` are labels; empty: all that fall on :00."""
+
+    timetables: tuple[str, ...] = ()
+    jitter_seconds: int | None = None
+    rate: int | None = None
+    burst: int | None = None
+    add: int = 0
+
+
+def read_span(fields: Fields, now_ms: int) -> Span:
+    """`from` and `to`; by default a day from now on."""
+    from_ms, to_ms = fields.instant("from"), fields.instant("to")
+    if from_ms is not None and from_ms < now_ms - GRACE_MS:
+        fields.refuse("from", f"write an instant to come; it is {format_instant(now_ms)} now")
+    from_s = max(now_ms // 1000 + 1, -(-(from_ms or 0) // 1000))
+    if to_ms is None:
+        return Span(from_s=from_s, to_s=from_s + SPAN_SECONDS_MAX)
+    to_s = to_ms // 1000
+    if fields.sound("from", "to") and not from_s < to_s <= from_s + SPAN_SECONDS_MAX:
+        latest = format_instant((from_s + SPAN_SECONDS_MAX) * 1000)
+        fields.refuse(
+            "to",
+            f"write an instant after {format_instant(from_s * 1000)} and not after {latest}: "
+            "every second is computed, so a span has 24 hours at most",
+        )
+    return Span(from_s=from_s, to_s=to_s)
+
+
+def read_what_if(document: object, now_ms: int) -> tuple[Change, Span]:
+    """The body of a what-if. Raises Invalid with every fault; to change nothing is one."""
+    faults: list[Fault] = []
+    fields = Fields(document, pointer="", known=_FIELDS, faults=faults)
+    span = read_span(fields, now_ms)
+    change = Change(
+        timetables=_read_timetables(fields),
+        jitter_seconds=fields.integer("jitter_seconds", None, low=0, high=OFFSET_SECONDS_MAX),
+        rate=fields.integer("rate", None, low=1, high=RATE_MAX),
+        burst=fields.integer("burst", None, low=1, high=RATE_MAX),
+        add=fields.integer("add", 0, low=0, high=ADDED_SCHEDULES_MAX),
+    )
+    if not faults and (change.jitter_seconds, change.rate, change.burst, change.add) == _NOTHING:
+        faults.append(Fault("", "write what to change: jitter_seconds, rate, burst or add"))
+    if faults:
+        raise Invalid(*faults)
+    return change, span
+
+
+def _read_timetables(fields: Fields) -> tuple[str, ...]:
+    names = fields.raw("timetables")
+    if names is None:
+        return ()
+    if type(names) is list and 0 < len(names) <= TIMETABLES_NAMED_MAX and all(map(_is_name, names)):
+        return tuple(names)
+    fields.refuse(
+        "timetables",
+        f"write a list of 1 to {TIMETABLES_NAMED_MAX:,} timetables as a forecast names them, "
+        'like "0 * * * * (UTC)"',
+    )
+    return ()
+
+
+def _is_name(value: object) -> bool:
+    return type(value) is str and len(value) <= TIMETABLE_LENGTH_MAX
+
+
+_FIELDS = frozenset({"from", "to", "timetables", "jitter_seconds", "rate", "burst", "add"})
+_NOTHING = (None, None, None, 0)

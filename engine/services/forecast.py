@@ -1,0 +1,155 @@
+"""Forecast, what-if and advice for the engine as it stands: what is read, what is computed where.
+
+The journal is read on a thread of its own, the arithmetic of `core.forecast` runs on another, and
+the event loop waits for both. One question is answered at a time: two would take the interpreter
+from each other and from the deliveries.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from engine.clock import Clock
+from engine.core.bucket_simulation import Bucket
+from engine.core.errors import Unavailable
+from engine.core.forecast import SPAN_SECONDS_MAX, Forecast, foresee
+from engine.core.herd_advice import Advice, advise
+from engine.core.herd_document import Change, Span
+from engine.core.herd_top import Top, top
+from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Sampled, Standing, draw
+from engine.core.spreading import Deadlines
+from engine.core.what_if import EXACT_SCHEDULES_MAX, Question, WhatIf, answer, select
+
+TURN_SECONDS = 30.0
+"""How long a question waits for the one before it; a day of a million schedules takes two."""
+
+
+class HerdStore(Protocol):
+    """What the journal tells. Seconds since the epoch; a span is start <= second < end."""
+
+    async def standing(self, *, now_ms: int, start_s: int, end_s: int) -> Standing:
+        """Everything that will fire from `start_s` on, and what is due already."""
+        ...
+
+    async def deadlines(self, *, start_s: int, end_s: int) -> Deadlines: ...
+
+    async def rejitter(
+        self, timetable_id: int, jitter_seconds: int, *, start_s: int, end_s: int
+    ) -> Mapping[int, int]:
+        """Schedules by offset, had they this jitter (or their deadline's, which is less)."""
+        ...
+
+    async def sample(self) -> list[Sampled]: ...
+
+
+class Forecasts:
+    """One engine's. Errors are those of `core.errors`."""
+
+    def __init__(
+        self, clock: Clock, store: HerdStore, *, rate: int, burst: int, tokens: Callable[[], int]
+    ) -> None:
+        """`tokens`: how many there are in the engine's bucket now."""
+        self._clock = clock
+        self._store = store
+        self._rate = rate
+        self._burst = burst
+        self._tokens = tokens
+        self._turn = asyncio.Lock()
+
+    async def forecast(self, span: Span) -> tuple[Forecast, Top]:
+        """The forecast of a span as things are."""
+        async with self._my_turn():
+            start_s, standing, bucket = await self._read(span)
+            sample = await self._store.sample()
+            return await asyncio.to_thread(_forecast, standing, sample, bucket, start_s, span)
+
+    async def what_if(self, change: Change, span: Span) -> WhatIf:
+        """The forecast of a span with a change. Raises Invalid when it selects nothing."""
+        async with self._my_turn():
+            start_s, standing, bucket = await self._read(span)
+            deadlines = await self._store.deadlines(start_s=start_s, end_s=span.to_s)
+            selected = await asyncio.to_thread(select, standing.crowds, change, start_s, span)
+            changed = await self._rejitter(selected, change, start_s, span)
+            question = Question(
+                change=change,
+                span=span,
+                start_s=start_s,
+                standing=standing,
+                deadlines=deadlines,
+                selected=selected,
+                changed=changed,
+                bucket=bucket,
+            )
+            return await asyncio.to_thread(answer, question)
+
+    async def advice(self) -> Advice:
+        """The changes of jitter that buy the most over the next day."""
+        from_s = self._clock.now_ms() // 1000 + 1
+        span = Span(from_s=from_s, to_s=from_s + SPAN_SECONDS_MAX)
+        async with self._my_turn():
+            start_s, standing, bucket = await self._read(span)
+            deadlines = await self._store.deadlines(start_s=start_s, end_s=span.to_s)
+            return await asyncio.to_thread(_advise, standing, deadlines, bucket, start_s, span)
+
+    @asynccontextmanager
+    async def _my_turn(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(TURN_SECONDS):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise Unavailable("other forecasts are being computed; try again later") from None
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    async def _read(self, span: Span) -> tuple[int, Standing, Bucket]:
+        """Where the simulation starts, what will fire, and the bucket as it is found there.
+
+        Far from now it starts before the span, so that what jitter carries into it is there.
+        """
+        now_ms = self._clock.now_ms()
+        next_s = now_ms // 1000 + 1
+        start_s = max(next_s, span.from_s - OFFSET_SECONDS_MAX)
+        standing = await self._store.standing(now_ms=now_ms, start_s=start_s, end_s=span.to_s)
+        tokens = self._tokens() if start_s == next_s else self._burst
+        bucket = Bucket(rate=self._rate, burst=self._burst, tokens=tokens, backlog=standing.backlog)
+        return start_s, standing, bucket
+
+    async def _rejitter(
+        self, selected: Sequence[Crowd], change: Change, start_s: int, span: Span
+    ) -> tuple[Crowd, ...] | None:
+        """The selected crowds with their new offsets; None when they are too many to compute."""
+        seconds = change.jitter_seconds
+        if seconds is None:
+            return tuple(selected)
+        if sum(crowd.schedules for crowd in selected) > EXACT_SCHEDULES_MAX:
+            return None
+        return tuple(
+            [
+                replace(crowd, counts=counts)
+                for crowd in selected
+                if (
+                    counts := await self._store.rejitter(
+                        crowd.timetable_id, seconds, start_s=start_s, end_s=span.to_s
+                    )
+                )
+            ]
+        )
+
+
+def _forecast(
+    standing: Standing, sample: Sequence[Sampled], bucket: Bucket, start_s: int, span: Span
+) -> tuple[Forecast, Top]:
+    outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
+    forecast = foresee(outlook, bucket, from_s=span.from_s)
+    return forecast, top(standing.crowds, sample, span)
+
+
+def _advise(
+    standing: Standing, deadlines: Deadlines, bucket: Bucket, start_s: int, span: Span
+) -> Advice:
+    outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
+    return advise(outlook, standing.crowds, deadlines, bucket, from_s=span.from_s)

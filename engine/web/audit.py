@@ -1,0 +1,53 @@
+"""`/v1/audit`: whether every occurrence that was owed has a run or is counted."""
+
+from typing import Any
+
+from aiohttp import web
+
+from engine.core.audit import Finding
+from engine.core.identity import format_instant
+from engine.web.json_bodies import json_response
+from engine.web.ports import ENGINE
+from engine.web.queries import query_of
+
+
+async def get_audit(request: web.Request) -> web.Response:
+    """`from <= scheduled_for < to`, from the beginning of history until now by default.
+
+    owed = runs + counted + pending + unaccounted. `findings` names the first of the unaccounted.
+    """
+    engine = request.app[ENGINE]
+    floor_ms = await engine.audit.history_floor_ms()
+    with query_of(request, "from", "to") as query:
+        from_ms, to_ms = query.instant("from"), query.instant("to")
+        from_ms = floor_ms if from_ms is None else from_ms
+        to_ms = engine.clock.now_ms() if to_ms is None else to_ms
+        if from_ms < floor_ms:
+            query.refuse("from", f"history begins at {format_instant(floor_ms)}: not before that")
+        elif to_ms <= from_ms:
+            query.refuse("to", f"write an instant later than from, {format_instant(from_ms)}")
+    tally = await engine.audit.run(from_ms, to_ms)
+    return json_response(
+        {
+            "from": format_instant(from_ms),
+            "to": format_instant(to_ms),
+            "history_floor": format_instant(floor_ms),
+            "schedules": tally.schedules,
+            "owed": tally.owed,
+            "runs": tally.runs,
+            "counted": tally.counted,
+            "pending": tally.pending,
+            "unaccounted": tally.unaccounted,
+            "findings": list(map(_finding_document, tally.findings)),
+        }
+    )
+
+
+def _finding_document(finding: Finding) -> dict[str, Any]:
+    return {
+        "schedule_id": finding.schedule_id,
+        "schedule_name": finding.schedule_name,
+        "first": format_instant(finding.first_ms),
+        "last": format_instant(finding.last_ms),
+        "count": finding.count,
+    }
