@@ -24,6 +24,7 @@ from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
 from engine.services.audit import Audit
+from engine.services.backfill import Backfills
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.flows import Flows
@@ -40,6 +41,7 @@ from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
 from engine.store.audit import SqliteAudit
+from engine.store.backfill import SqliteBackfills
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
@@ -251,6 +253,8 @@ class Engine:
         store = SqliteSchedules(self._writer, api_reader)
         self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
         self.flows = Flows(SqliteFlows(self._writer, api_reader), waiting, tenant=config.tenant)
+        past = SqliteBackfills(self._writer, api_reader)
+        self.backfills = Backfills(clock, past, waiting, tenant=config.tenant, rate=config.rate)
         self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
         self.audit = Audit(clock, SqliteAudit(api_reader), tenant=config.tenant)
         self.forecasts = Forecasts(

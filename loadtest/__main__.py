@@ -44,7 +44,10 @@ def main() -> int:
     return int(_group(standalone_mode=False) or 0)
 
 
-@click.group(help="Puts an engine under a herd and says what happened.")
+@click.group(
+    help="Puts an engine under a herd and says what happened.",
+    context_settings={"show_default": True},
+)
 def _group() -> None:
     pass
 
@@ -154,6 +157,8 @@ if __name__ == "__main__":
         sys.exit(main())
     except LoadtestError as error:
         sys.exit(f"loadtest: {error}")
+    except click.Abort:
+        sys.exit(130)  # Ctrl-C: engine and receiver have ended on the way here.
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -203,8 +203,9 @@ def _levels(y: LogScale) -> Iterator[str]:
 def _decades(x: LogScale) -> Iterator[str]:
     for power in range(int(math.log10(x.high)) + 1):
         place = x(10**power)
+        side = "end" if place > WIDTH - 3 * RIGHT else "middle"
         yield f'<path class="axis" d="M{place:.1f} {FLOOR}v5"/>'
-        yield _label(place, FLOOR + 18, duration(10**power), "middle")
+        yield _label(place, FLOOR + 18, duration(10**power), side)
 
 
 def _steps(counts: Sequence[float], x: Scale, y: Scale, *, closed: bool = False) -> str:

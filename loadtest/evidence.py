@@ -143,7 +143,7 @@ class Evidence:
     `grain_ms`: by how much arrival and journal may be apart because two clocks were compared.
     `starts_ms`: of every attempt, by the journal, ascending. `counted`: by schedule,
     spans (after, until] whose occurrences were counted instead of run. `digest`: of everything that
-    was sent, in virtual time.
+    was sent, in virtual time. `cpu_seconds`: what that took; None where the processes are others'.
     """
 
     experiment: Experiment
@@ -156,6 +156,7 @@ class Evidence:
     grain_ms: int
     load_seconds: float
     wall_seconds: float
+    cpu_seconds: float | None
     killed_ms: Sequence[int] = ()
     resumed_ms: Sequence[int] = ()
     outage_ms: tuple[int, int] | None = None

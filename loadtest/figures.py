@@ -10,7 +10,6 @@ time that it was watched, so that what is lost cannot make a distribution look b
 """
 
 import math
-import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -165,7 +164,7 @@ def _totals(evidence: Evidence, joined: Joined) -> Figures:
         "load_seconds": round(evidence.load_seconds, 3),
         "loaded_per_second": round(evidence.experiment.schedules / evidence.load_seconds),
         "wall_seconds": round(evidence.wall_seconds, 3),
-        "cpu_seconds": round(time.process_time(), 3),
+        "cpu_seconds": evidence.cpu_seconds,
         "kills": [text_of(ms) for ms in evidence.killed_ms],
     }
 

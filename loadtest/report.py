@@ -40,7 +40,7 @@ def write_report(results: Sequence[Figures], path: Path) -> None:
 <h1>{escape(title)}</h1>
 <p class="faint">{escape(_setting(first["experiment"]))}</p>
 {_verdict(results)}
-<h2>Side by side</h2>
+<h2>{"Side by side" if len(results) > 1 else "What happened"}</h2>
 {_key(results)}
 <div class="columns">{"".join(_card(result, bounds_of(results)) for result in results)}</div>
 <h2>Figures</h2><div class="card scroll">{figures_table(results)}</div>

@@ -110,6 +110,7 @@ class _World:
         self._e = experiment
         self._data_dir = data_dir
         self._began = began
+        self._cpu_began = time.process_time()
         self._killed: list[int] = []
         self._resumed: list[int] = []
         self._outage: tuple[int, int] | None = None
@@ -145,6 +146,7 @@ class _World:
             grain_ms=0,
             load_seconds=load_seconds,
             wall_seconds=time.monotonic() - self._began,
+            cpu_seconds=time.process_time() - self._cpu_began,
             killed_ms=self._killed,
             resumed_ms=self._resumed,
             outage_ms=self._outage,

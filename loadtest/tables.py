@@ -77,7 +77,10 @@ _Row = tuple[str, Callable[[Figures], str]]
 _ROWS: tuple[_Row, ...] = (
     ("runs owed", lambda r: f"{r['totals']['owed']:,}"),
     ("runs that arrived", lambda r: f"{r['totals']['arrived']:,}"),
-    ("requests, retries included", lambda r: f"{r['totals']['requests']:,}"),
+    (
+        "requests, with retries and whatever ran around the window",
+        lambda r: f"{r['totals']['requests']:,}",
+    ),
     ("runs given up after all attempts", lambda r: f"{r['totals']['given_up']:,}"),
     ("runs that wait for a retry still", lambda r: f"{r['totals']['waiting']:,}"),
     ("first arrival − fire_after, p50", lambda r: _of(r, "lateness_ms", "p50")),

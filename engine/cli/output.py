@@ -37,7 +37,10 @@ def sentence_of(error: OffbeatError) -> str:
     """What an error says; the faults of a document each after the member that has them."""
     if not isinstance(error, Invalid):
         return str(error)
-    parts = (f"{fault.pointer[1:]}: {fault.detail}".removeprefix(": ") for fault in error.faults)
+    parts = (
+        f"{fault.pointer.removeprefix('/')}: {fault.detail}".removeprefix(": ")
+        for fault in error.faults
+    )
     return "; ".join(parts)
 
 

@@ -91,6 +91,30 @@ def trigger(*, name: str, server: str) -> None:
         click.echo(client.call("POST", schedule_path(name, ":trigger"))["id"])
 
 
+@command.command(
+    "backfill",
+    epilog=example(
+        "offbeat schedules backfill nightly-report --from 2026-11-01T00:00:00Z"
+        " --to 2026-11-08T00:00:00Z --dry-run"
+    ),
+)
+@click.argument("name")
+@click.option("--from", "from_ms", type=instant, required=True, metavar="INSTANT")
+@click.option("--to", "to_ms", type=instant, required=True, metavar="INSTANT", help="Exclusive.")
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@server
+@output
+def backfill(*, name: str, from_ms: int, to_ms: int, dry_run: bool, server: str, form: str) -> None:
+    """Run the past occurrences of the schedule NAME that have no run, spread over a while."""
+    span = {"from": format_instant(from_ms), "to": format_instant(to_ms), "dry_run": dry_run}
+    with Client(server) as client:
+        done = client.call("POST", schedule_path(name, ":backfill"), body=span)
+    if form == "json":
+        show_json(done)
+    else:
+        show_table(tuple(done), [tuple(done.values())])
+
+
 @command.command("delete", epilog=example("offbeat schedules delete nightly-report"))
 @click.argument("name")
 @server

@@ -19,6 +19,7 @@ release on.
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,26 +76,25 @@ class Passage:
         assert bucket.burst >= 1, "a bucket that holds no token serves nothing"
         self._arrivals = arrivals
         self._bucket = bucket
+        self._gone: list[int] = []  # Runs that have left by each second's end, once asked for.
         self.served = list(arrivals)
         self.backlog = [0] * len(self.served)
-        self._gone = [0] * len(self.served)  # Runs that have left by each second's end.
-        rate, burst = bucket.rate, bucket.burst
-        waiting, tokens, gone = bucket.backlog, bucket.tokens, 0
+        rate, burst, tokens, waiting = bucket.rate, bucket.burst, bucket.tokens, bucket.backlog
         for second, arriving in enumerate(arrivals):
             room = tokens + rate
-            waiting += arriving
-            leaving = waiting if waiting <= room else room
-            tokens = min(burst, room - leaving)
-            gone += leaving
-            self._gone[second] = gone
-            if waiting != arriving or leaving != arriving:
+            if waiting or arriving > room:
+                waiting += arriving
+                leaving = min(waiting, room)
                 waiting -= leaving
                 self.served[second], self.backlog[second] = leaving, waiting
+                tokens = room - leaving
             else:
-                waiting = 0
+                tokens = room - arriving
+            tokens = min(tokens, burst)
 
     def delays(self, first: int, last: int) -> Delays:
         """Of the runs that arrive in the seconds first <= second < last."""
+        self._gone = self._gone or list(accumulate(self.served))
         first, last = max(0, first), min(last, len(self.served))
         spans = sorted(span for second in range(first, last) for span in self._waits(second))
         if not spans:

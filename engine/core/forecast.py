@@ -138,6 +138,8 @@ def excess(outlook: Outlook, bucket: Bucket, *, from_s: int, enough: int | None 
     passage = simulate(outlook.planned, bucket)
     # Nobody waits longer than it takes to serve what waits at the end of a second of the wait.
     harmless = bucket.rate * DELAY_LIMIT_MS // 1000
+    if max(passage.backlog) <= harmless:
+        return 0
     windows = [
         window
         for window in _windows(outlook, passage)

@@ -12,10 +12,16 @@ they can have at most.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from itertools import accumulate, chain, repeat
+from operator import sub
 
 from engine.core.bucket_simulation import Bucket
-from engine.core.forecast import excess
+from engine.core.forecast import MINUTE_SECONDS, excess, rate_min
 from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Outlook, is_herd, plus
+
+RATE_GRAIN = 256
+"""A rate is found to 0.4 %: closer than any load is known."""
 
 Deadlines = Mapping[int, Mapping[int, int]]
 """By timetable: how many schedules have which deadline, in seconds, below the largest jitter."""
@@ -56,21 +62,14 @@ def merge(*demands: Demand) -> Demand:
 
 def spread(demand: Demand, jitter_seconds: int, start_s: int, end_s: int) -> Outlook:
     """The curves to be expected of `demand` with this jitter, each run's deadline respected."""
-    length = end_s - start_s
-    asked = [0] * length
-    herd, other = [0] * (length + 1), [0] * (length + 1)
-    for most, runs in demand.items():
-        width = max(1, min(most, jitter_seconds))
-        for instant, count in runs.items():
-            place = instant - start_s
-            asked[place] += count
-            level, rest = divmod(count * _SCALE, width)
-            changes = herd if is_herd(instant) else other
-            changes[place] += level + rest
-            changes[min(length, place + 1)] -= rest
-            changes[min(length, place + width)] -= level
-    herd, other = _settle(herd), _settle(other)
-    return Outlook(start_s=start_s, demand=asked, planned=plus(herd, other), herd=herd)
+    parts = [
+        _spread_evenly(runs, width, start_s, end_s)
+        for width, runs in _by_width(demand, jitter_seconds).items()
+    ]
+    nothing = [0] * (end_s - start_s)
+    return reduce(
+        together, parts or [Outlook(start_s=start_s, demand=nothing, planned=nothing, herd=nothing)]
+    )
 
 
 def together(a: Outlook, b: Outlook) -> Outlook:
@@ -100,27 +99,66 @@ def least_jitter(rest: Outlook, demand: Demand, bucket: Bucket, *, from_s: int) 
 
 
 def least_rate(outlook: Outlook, bucket_at: Callable[[int], Bucket], *, from_s: int) -> int:
-    """The least rate that keeps the objective; `bucket_at` is the bucket for a rate."""
+    """A rate that keeps the objective, at most 1 / `RATE_GRAIN` above the least that does.
+
+    `bucket_at` is the bucket for a rate.
+    """
 
     def keeps(rate: int) -> bool:
         return not excess(outlook, bucket_at(rate), from_s=from_s, enough=1)
 
-    enough = 1
+    # The busiest minute alone needs about so much (`forecast.rate_min`).
+    too_low, enough = 0, rate_min(_busiest_minute(outlook.planned), MINUTE_SECONDS)
     while not keeps(enough):
-        enough *= 4
-    low = enough // 4 + 1
-    return low + bisect_left(range(low, enough), True, key=keeps)
+        too_low, enough = enough, 2 * enough
+    while too_low == 0 and enough > 1 and keeps(enough // 2):
+        enough //= 2
+    too_low = too_low or enough // 2
+    while enough - too_low > 1 + enough // RATE_GRAIN:
+        middle = (too_low + enough) // 2
+        if keeps(middle):
+            enough = middle
+        else:
+            too_low = middle
+    return enough
 
 
-def _settle(changes: list[int]) -> list[int]:
-    """Runs by second from changes of their level; parts of a run are carried on to the next."""
-    curve: list[int] = []
-    level = carried = 0
-    for change in changes[:-1]:
-        level += change
-        whole, carried = divmod(carried + level, _SCALE)
-        curve.append(whole)
-    return curve
+def _busiest_minute(planned: list[int]) -> int:
+    cuts = range(0, len(planned), MINUTE_SECONDS)
+    return max(sum(planned[cut : cut + MINUTE_SECONDS]) for cut in cuts)
 
 
-_SCALE = 2**20
+def _spread_evenly(runs: Mapping[int, int], width: int, start_s: int, end_s: int) -> Outlook:
+    at_hour, at_others = [0] * (end_s - start_s), [0] * (end_s - start_s)
+    for instant, count in runs.items():
+        (at_hour if is_herd(instant) else at_others)[instant - start_s] = count
+    herd = _widen(at_hour, width)
+    return Outlook(
+        start_s=start_s,
+        demand=plus(at_hour, at_others),
+        planned=plus(herd, _widen(at_others, width)),
+        herd=herd,
+    )
+
+
+def _by_width(demand: Demand, jitter_seconds: int) -> Demand:
+    """The runs by the jitter that they get, of `jitter_seconds` what their deadline allows."""
+    widths: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for most, runs in demand.items():
+        merged = widths[max(1, min(most, jitter_seconds))]
+        for instant, count in runs.items():
+            merged[instant] = merged.get(instant, 0) + count
+    return widths
+
+
+def _widen(runs: list[int], width: int) -> list[int]:
+    """Each second's runs spread evenly over `width` seconds; what is left of a run is carried on.
+
+    With the window's sum in parts of a run, 1 / `width` each, whole runs are counted through all
+    seconds and differences taken: nothing is lost between two.
+    """
+    if width == 1 or not any(runs):
+        return runs
+    window = accumulate(map(sub, runs, chain(repeat(0, width), runs)))
+    whole = [parts // width for parts in accumulate(window, initial=0)]
+    return list(map(sub, whole[1:], whole))

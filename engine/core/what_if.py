@@ -34,6 +34,9 @@ second's runs at 60 s of jitter."""
 
 LABELS_SHOWN_MAX = 10
 
+INSTANTS_AT_ONCE = 64
+"""What fires each minute has met an hour by then."""
+
 ADDED_TO = CronTrigger(cron="0 * * * *", resolved="0 * * * *")
 """The timetable of schedules that are added without naming one: the herd's own."""
 
@@ -81,9 +84,7 @@ def select(crowds: Iterable[Crowd], change: Change, start_s: int, span: Span) ->
         raise Invalid(Fault("/timetables", f"{unknown[0]!r} selects nothing; there are {known}"))
     if change.timetables:
         return tuple(crowd for crowd in candidates if label(crowd.trigger) in change.timetables)
-    found = tuple(
-        crowd for crowd in candidates if any(map(is_herd, crowd.occurrences(start_s, span.to_s)))
-    )
+    found = tuple(crowd for crowd in candidates if _meets_hour(crowd, start_s, span.to_s))
     if change.jitter_seconds is not None and not found and not change.add:
         detail = "selects nothing: no schedule falls on :00 in this span; name others in timetables"
         raise Invalid(Fault("/jitter_seconds", detail))
@@ -91,46 +92,55 @@ def select(crowds: Iterable[Crowd], change: Change, start_s: int, span: Span) ->
 
 
 def answer(question: Question) -> WhatIf:
+    """Both forecasts, and the searches for the least that does."""
     change, start_s, end_s = question.change, question.start_s, question.span.to_s
-    from_s, bucket = question.span.from_s, question.bucket
-    now_curves = draw(question.standing.crowds, question.standing.singles, start_s, end_s)
-    chosen = {id(crowd) for crowd in question.selected}
-    others = [crowd for crowd in question.standing.crowds if id(crowd) not in chosen]
-    rest = draw(others, question.standing.singles, start_s, end_s)
+    from_s, bucket, standing = question.span.from_s, question.bucket, question.standing
+    chosen = set(map(id, question.selected))
+    others = [crowd for crowd in standing.crowds if id(crowd) not in chosen]
+    rest = draw(others, standing.singles, start_s, end_s)
+    selected = draw(question.selected, Singles(), start_s, end_s)
     demand = demand_of(question.selected, question.deadlines, start_s, end_s)
-    then, exactness = _then(question, demand)
-    then = together(rest, then)
-    added = _added(question)
-    for crowd, seconds in added:
+    then, exactness = _rejittered(question, selected, demand)
+    for crowd, seconds in _added(question):
         more = demand_of([crowd], {}, start_s, end_s)
+        demand = merge(demand, more)
         then = together(then, spread(more, seconds, start_s, end_s))
+    then = together(rest, then)
 
     def bucket_at(rate: int) -> Bucket:
         burst = change.burst or max(1, rate * bucket.burst // bucket.rate)
         return replace(bucket, rate=rate, burst=burst, tokens=min(bucket.tokens, burst))
 
-    changed_bucket = bucket_at(change.rate or bucket.rate)
-    everything = merge(demand, demand_of((crowd for crowd, _ in added), {}, start_s, end_s))
+    changed = bucket_at(change.rate or bucket.rate)
     return WhatIf(
-        now=foresee(now_curves, bucket, from_s=from_s),
-        then=foresee(then, changed_bucket, from_s=from_s),
+        now=foresee(together(rest, selected), bucket, from_s=from_s),
+        then=foresee(then, changed, from_s=from_s),
         exactness=exactness,
         selected_schedules=sum(crowd.schedules for crowd in question.selected),
-        least_jitter_seconds=least_jitter(rest, everything, changed_bucket, from_s=from_s)
-        if everything
-        else None,
+        least_jitter_seconds=least_jitter(rest, demand, changed, from_s=from_s) if demand else None,
         least_rate=least_rate(then, bucket_at, from_s=from_s),
     )
 
 
-def _then(question: Question, demand: Demand) -> tuple[Outlook, Exactness]:
+def _meets_hour(crowd: Crowd, start_s: int, end_s: int) -> bool:
+    """Whether an occurrence in the span is a :00 herd's; most crowds tell by their first few."""
+    while instants := crowd.occurrences(start_s, end_s, limit=INSTANTS_AT_ONCE):
+        if any(map(is_herd, instants)):
+            return True
+        start_s = instants[-1] + 1
+    return False
+
+
+def _rejittered(question: Question, selected: Outlook, demand: Demand) -> tuple[Outlook, Exactness]:
     """The selected schedules as they would be."""
     start_s, end_s = question.start_s, question.span.to_s
+    jitter_seconds = question.change.jitter_seconds
     exactness: Exactness = "expected" if question.change.add else "exact"
-    if question.changed is not None:
-        return draw(question.changed, Singles(), start_s, end_s), exactness
-    assert question.change.jitter_seconds is not None, "nothing else has to be computed anew"
-    return spread(demand, question.change.jitter_seconds, start_s, end_s), "expected"
+    if jitter_seconds is None:
+        return selected, exactness
+    if question.changed is None:
+        return spread(demand, jitter_seconds, start_s, end_s), "expected"
+    return draw(question.changed, Singles(), start_s, end_s), exactness
 
 
 def _added(question: Question) -> list[tuple[Crowd, int]]:

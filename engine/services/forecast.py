@@ -61,14 +61,14 @@ class Forecasts:
     async def forecast(self, span: Span) -> tuple[Forecast, Top]:
         """The forecast of a span as things are."""
         async with self._my_turn():
-            start_s, standing, bucket = await self._read(span)
+            span, start_s, standing, bucket = await self._read(span)
             sample = await self._store.sample()
             return await asyncio.to_thread(_forecast, standing, sample, bucket, start_s, span)
 
     async def what_if(self, change: Change, span: Span) -> WhatIf:
         """The forecast of a span with a change. Raises Invalid when it selects nothing."""
         async with self._my_turn():
-            start_s, standing, bucket = await self._read(span)
+            span, start_s, standing, bucket = await self._read(span)
             deadlines = await self._store.deadlines(start_s=start_s, end_s=span.to_s)
             selected = await asyncio.to_thread(select, standing.crowds, change, start_s, span)
             changed = await self._rejitter(selected, change, start_s, span)
@@ -89,7 +89,7 @@ class Forecasts:
         from_s = self._clock.now_ms() // 1000 + 1
         span = Span(from_s=from_s, to_s=from_s + SPAN_SECONDS_MAX)
         async with self._my_turn():
-            start_s, standing, bucket = await self._read(span)
+            span, start_s, standing, bucket = await self._read(span)
             deadlines = await self._store.deadlines(start_s=start_s, end_s=span.to_s)
             return await asyncio.to_thread(_advise, standing, deadlines, bucket, start_s, span)
 
@@ -105,18 +105,21 @@ class Forecasts:
         finally:
             self._turn.release()
 
-    async def _read(self, span: Span) -> tuple[int, Standing, Bucket]:
-        """Where the simulation starts, what will fire, and the bucket as it is found there.
+    async def _read(self, span: Span) -> tuple[Span, int, Standing, Bucket]:
+        """What is left of the span after waiting for a turn; where the simulation starts, what will
+        fire, and the bucket as it is found there.
 
         Far from now it starts before the span, so that what jitter carries into it is there.
         """
         now_ms = self._clock.now_ms()
         next_s = now_ms // 1000 + 1
+        from_s = max(next_s, span.from_s)
+        span = Span(from_s=from_s, to_s=max(from_s + 1, span.to_s))
         start_s = max(next_s, span.from_s - OFFSET_SECONDS_MAX)
         standing = await self._store.standing(now_ms=now_ms, start_s=start_s, end_s=span.to_s)
         tokens = self._tokens() if start_s == next_s else self._burst
         bucket = Bucket(rate=self._rate, burst=self._burst, tokens=tokens, backlog=standing.backlog)
-        return start_s, standing, bucket
+        return span, start_s, standing, bucket
 
     async def _rejitter(
         self, selected: Sequence[Crowd], change: Change, start_s: int, span: Span

@@ -15,13 +15,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.amplification import SLO_SECONDS, StageFigures, volume
 from engine.core.curves import SPREAD_SECONDS, Curves, Figures
 from engine.core.errors import Unavailable
 from engine.core.verdict import Verdict, VerdictName, judge
-from engine.store import Arrival, Claim, HerdRecord, HerdRecords
+from engine.store import Arrival, HerdRecord, HerdRecords
 
 TICK_MS = 1_000
 """Between two samples: the grain of the curves."""
@@ -87,6 +88,16 @@ class _Herd:
         self.offsets[bisect_left(OFFSET_BOUNDS_S, offset_seconds)] += runs
 
 
+class Started(Protocol):
+    """Of a claim: what is counted when its attempt starts."""
+
+    @property
+    def trigger(self) -> str: ...
+
+    @property
+    def attempt(self) -> int: ...
+
+
 class Monitor:
     """Counts, watches, judges and records."""
 
@@ -125,7 +136,7 @@ class Monitor:
             self._curves.arrive(scheduled_for_ms, fire_after_ms, runs)
             self._herd(scheduled_for_ms).add(timetable, fire_after_ms, runs)
 
-    def started(self, claim: Claim, at_ms: int) -> None:
+    def started(self, claim: Started, at_ms: int) -> None:
         """An attempt started."""
         self._curves.start(at_ms, trigger=claim.trigger, attempt=claim.attempt)
 

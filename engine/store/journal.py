@@ -3,6 +3,7 @@
 import sqlite3
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import orjson
@@ -152,13 +153,14 @@ class SqliteJournal:
         return await self._writer.submit(lambda db: sweep.forget(db, after, before_ms, loose))
 
     def _claim(self, db: sqlite3.Connection, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
-        keys = orjson.dumps([run[1:3] for run in runs]).decode()
+        keys = _json([run[1:3] for run in runs])
         claims: list[Claim] = []
         held: list[dict[str, int]] = []
         finished: list[dict[str, Any]] = []
         lines = overlap.Lines(db, now_ms)
         (unjudged_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
-        for row in db.execute(SQL["list_claims"], {"keys": keys}).fetchall():
+        (listed,) = db.execute(SQL["list_claims"], {"keys": keys}).fetchone()
+        for row in orjson.loads(listed):
             key = {"scheduled_for": row[0], "schedule_id": row[1], "now": now_ms}
             match _admission(row, unjudged_ms, now_ms, lines):
                 case Admission.CLAIM:
@@ -170,14 +172,9 @@ class SqliteJournal:
                 case ends:
                     state, reason = _ENDS[ends]
                     finished.append({**key, "state": state, "reason": reason})
-        db.executemany(
-            SQL["claim_run"],
-            [
-                {"scheduled_for": c.scheduled_for_ms, "schedule_id": c.schedule_row, "now": now_ms}
-                for c in claims
-                if not c.is_exclusive  # Claimed already.
-            ],
-        )
+        # The exclusive ones are claimed already.
+        free = [(c.scheduled_for_ms, c.schedule_row) for c in claims if not c.is_exclusive]
+        db.execute(SQL["claim_runs"], {"keys": _json(free), "now": now_ms})
         db.executemany(SQL["end_waiting_run"], finished)
         db.executemany(SQL["hold_run"], held)
         ended = [(f["state"], f["reason"]) for f in finished]
@@ -342,8 +339,11 @@ _ROW_MAX = 2**62
 
 
 def _end(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[DueRun]:
-    db.executemany(SQL["insert_attempt"], [_attempt_columns(e) for e in ended])
-    db.executemany(SQL["end_attempt"], [_run_columns(e) for e in ended])
+    ends = accumulate(len(e.outcome.response) for e in ended)
+    attempts = [_attempt_columns(e, end) for e, end in zip(ended, ends, strict=True)]
+    responses = b"".join([e.outcome.response for e in ended])
+    db.execute(SQL["insert_attempts"], {"ended": _json(attempts), "responses": responses})
+    db.execute(SQL["end_attempts"], {"ended": _json([_run_columns(e) for e in ended])})
     for e in ended:
         if e.outcome.status == 410:
             _pause_schedule(db, e, "the receiver answered 410 Gone")
@@ -355,33 +355,31 @@ def _end(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[DueRun]:
     return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
 
 
-def _attempt_columns(e: Ended) -> dict[str, Any]:
-    return {
-        "scheduled_for": e.claim.scheduled_for_ms,
-        "schedule_id": e.claim.schedule_row,
-        "number": e.claim.attempt,
-        "started_at": e.started_at_ms,
-        "ended_at": e.ended_at_ms,
-        "outcome": e.outcome.name,
-        "status": e.outcome.status,
-        "error": e.outcome.error,
-        "response": e.outcome.response or None,
-        "response_cut": e.outcome.response_cut,
-    }
+def _attempt_columns(e: Ended, response_end: int) -> tuple[Any, ...]:
+    """In the order of `insert_attempts`; the response by place, since JSON holds no bytes."""
+    claim, outcome = e.claim, e.outcome
+    length = len(outcome.response)
+    return (
+        *(claim.scheduled_for_ms, claim.schedule_row, claim.attempt),
+        *(e.started_at_ms, e.ended_at_ms, outcome.name, outcome.status, outcome.error),
+        *(response_end - length + 1, length, outcome.response_cut),  # SQL counts from 1.
+    )
 
 
-def _run_columns(e: Ended) -> dict[str, Any]:
-    return {
-        "scheduled_for": e.claim.scheduled_for_ms,
-        "schedule_id": e.claim.schedule_row,
-        "number": e.claim.attempt,
-        "state": e.state,
-        "reason": e.reason,
-        "next_attempt_at": e.next_attempt_at_ms,
-        "is_probe": e.is_probe,
-        "first_attempt_at": e.claim.first_attempt_at_ms or e.started_at_ms,
-        "ended_at": e.ended_at_ms if e.state in TERMINAL else None,
-    }
+def _run_columns(e: Ended) -> tuple[Any, ...]:
+    """In the order of `end_attempts`."""
+    claim = e.claim
+    return (
+        *(claim.scheduled_for_ms, claim.schedule_row, claim.attempt),
+        *(e.state, e.reason, e.next_attempt_at_ms),
+        claim.first_attempt_at_ms or e.started_at_ms,
+        e.ended_at_ms if e.state in TERMINAL else None,
+        int(e.is_probe),
+    )
+
+
+def _json(rows: Sequence[tuple[Any, ...]]) -> str:
+    return orjson.dumps(rows).decode()
 
 
 def _pause_schedule(db: sqlite3.Connection, e: Ended, reason: str) -> None:

@@ -61,7 +61,8 @@ class Lines:
         if admission in (Admission.CLAIM, Admission.WAIT):
             self._execute("mark_exclusive_run", scheduled_for, schedule_row)
         if admission is Admission.CLAIM:
-            self._execute("claim_run", scheduled_for, schedule_row)
+            claimed = {"keys": f"[[{scheduled_for}, {schedule_row}]]", "now": self._now_ms}
+            self._db.execute(SQL["claim_runs"], claimed)
         return admission
 
     def moved_up(self) -> tuple[DueRun, ...]:

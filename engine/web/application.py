@@ -24,6 +24,7 @@ ROUTES = (
     web.post("/v1/schedules/{name}:pause", schedules.pause_schedule),
     web.post("/v1/schedules/{name}:resume", schedules.resume_schedule),
     web.post("/v1/schedules/{name}:trigger", schedules.trigger_schedule),
+    web.post("/v1/schedules/{name}:backfill", schedules.backfill_schedule),
     web.get("/v1/runs", runs.list_runs),
     web.get("/v1/runs/{id}", runs.get_run),
     web.get("/v1/flows", flows.list_flows),

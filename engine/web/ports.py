@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from engine.clock import Clock
 from engine.core.audit import Tally
+from engine.core.backfill import Backfill
 from engine.core.curves import Figures
 from engine.core.errors import OffbeatError
 from engine.core.forecast import Forecast
@@ -57,6 +58,17 @@ class Schedules(Protocol):
     async def resume(self, name: str) -> Schedule: ...
 
     async def trigger(self, name: str) -> Run: ...
+
+
+class Backfills(Protocol):
+    """Runs for the past of the tenant's schedules."""
+
+    async def run(self, name: str, *, from_ms: int, to_ms: int, dry_run: bool) -> Backfill:
+        """Plan what was due with `from <= scheduled_for < to` and has no run, unless dry.
+
+        Conflict while the schedule is paused or downtime is being judged.
+        """
+        ...
 
 
 class Runs(Protocol):
@@ -144,6 +156,9 @@ class EngineFace(Protocol):
 
     @property
     def schedules(self) -> Schedules: ...
+
+    @property
+    def backfills(self) -> Backfills: ...
 
     @property
     def runs(self) -> Runs: ...

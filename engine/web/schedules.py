@@ -5,6 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
+from engine.core.backfill import Backfill
 from engine.core.document import patch_schedule, read_schedule, write_schedule
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
@@ -110,6 +111,26 @@ async def trigger_schedule(request: web.Request) -> web.Response:
     return json_response(document, status=202, headers=headers)
 
 
+async def backfill_schedule(request: web.Request) -> web.Response:
+    """Runs for past occurrences without one, `from <= scheduled_for < to`: 202 with how many.
+
+    `dry_run` only counts: 200. The runs are found by `/v1/runs` with the same bounds.
+    """
+    engine = request.app[ENGINE]
+    faults: list[Fault] = []
+    known = frozenset({"from", "to", "dry_run"})
+    fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
+    from_ms, to_ms = (_read_bound(fields, name) for name in ("from", "to"))
+    dry_run = fields.flag("dry_run", False)
+    if fields.sound("from", "to") and to_ms <= from_ms:
+        fields.refuse("to", "write an instant later than from, which is in the span and to is not")
+    if faults:
+        raise Invalid(*faults)
+    name = request.match_info["name"]
+    done = await engine.backfills.run(name, from_ms=from_ms, to_ms=to_ms, dry_run=dry_run)
+    return json_response(_backfill(done), status=200 if dry_run else 202)
+
+
 async def list_occurrences(request: web.Request) -> web.Response:
     """Past and future occurrences, `from <= scheduled_for < to`, computed from the row alone.
 
@@ -141,6 +162,19 @@ def _check_nothing_said(body: Any) -> None:
     Fields(body, pointer="", known=frozenset(), faults=faults)
     if faults:
         raise Invalid(*faults)
+
+
+def _read_bound(fields: Fields, name: str) -> int:
+    instant = fields.instant(name)
+    if instant is None and fields.sound(name):
+        fields.refuse(name, "write an instant like 2026-11-30T12:00:00Z")
+    return instant or 0
+
+
+def _backfill(done: Backfill) -> dict[str, Any]:
+    instants = {"first": done.first_ms, "last": done.last_ms, "spread_until": done.spread_until_ms}
+    texts = {name: None if ms is None else format_instant(ms) for name, ms in instants.items()}
+    return {"count": done.count, **texts}
 
 
 async def _occurrences(

@@ -104,6 +104,18 @@ def test_a_triggered_run_is_listed_and_explained(apply: Any, asking: Offbeat):
     assert "by manual" in asking("explain", "nightly-report", "--at", instant).out
 
 
+def test_the_past_of_a_schedule_is_counted_and_filled(apply: Any, asking: Offbeat):
+    apply(f'[schedules.filled]\nevery = 3600\nstart_at = "2026-01-01T00:00:00Z"\n{TARGET}\n')
+    span = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T05:00:00Z")
+    counted = asking("schedules", "backfill", "filled", *span, "--dry-run", "-o", "json")
+    assert json.loads(counted.out)["count"] == 5
+    [columns, row] = asking("schedules", "backfill", "filled", *span).out.splitlines()
+    assert columns.split() == ["count", "first", "last", "spread_until"]
+    assert row.split()[:3] == ["5", "2026-02-01T00:00:00Z", "2026-02-01T04:00:00Z"]
+    assert asking("schedules", "backfill", "filled", *span).out.split()[4:] == ["0", "-", "-", "-"]
+    assert asking("schedules", "backfill", "filled", "--from", "x", "--to", "y").code == 2
+
+
 def test_explain_shows_when_and_why_then(apply: Any, asking: Offbeat):
     apply(NIGHTLY)
     result = asking("explain", "nightly-report", "--at", "2027-03-28T12:00:00Z")
@@ -181,3 +193,16 @@ def test_a_second_engine_on_the_directory_is_a_conflict(asking: Offbeat, server:
     result = asking("run", "--data-dir", str(directory), "--listen", f"{server}2")
     assert (result.code, result.err.count("\n")) == (5, 1)
     assert "another engine is running" in result.err
+
+
+def test_audit_compares_what_was_owed_with_what_there_is(asking: Offbeat):
+    result = asking("audit", "-o", "json")
+    assert result.code == 0
+    assert json.loads(result.out)["unaccounted"] == 0
+    assert asking("audit").out.split()[:2] == ["schedules", "owed"]
+
+
+def test_audit_of_an_empty_span_says_what_to_write(asking: Offbeat):
+    result = asking("audit", "--from", "2026-11-30T12:00:00Z", "--to", "2026-11-30T12:00:00Z")
+    assert result.code == 2
+    assert "to: write an instant later than from" in result.err

@@ -16,7 +16,10 @@ from tests.cli.conftest import Offbeat
     [
         *([command] for command in COMMANDS),
         ["import", "crontab"],
-        *(["schedules", verb] for verb in ("get", "pause", "resume", "trigger", "delete")),
+        *(
+            ["schedules", verb]
+            for verb in ("get", "pause", "resume", "trigger", "backfill", "delete")
+        ),
     ],
     ids=" ".join,
 )

@@ -149,6 +149,11 @@ class Engine:
     def database(self) -> Path:
         return self.data_dir / "offbeat.db"
 
+    @property
+    def url(self) -> str:
+        """Where the running process is asked."""
+        return f"http://127.0.0.1:{self._address()}"
+
     def spawn(self, *flags: str) -> None:
         """Start a process and do not wait for it."""
         assert self.process is None or self.process.returncode is not None, "one at a time"

@@ -55,7 +55,20 @@ def test_a_run_that_the_journal_does_not_have_is_lost_and_its_request_unjournale
     assert faults(evidence)["unjournaled"] == 1
 
 
-def test_a_run_counted_instead_of_run_is_not_lost(evidence):
+def test_an_occurrence_inside_a_counted_span_is_not_lost(evidence):
+    first, instant = evidence.requests.at(0), evidence.experiment.from_ms
+    drop_first_request(evidence)
+    place = list(evidence.runs.schedule).index(first.schedule)
+    for name in ("scheduled_for_ms", "schedule", "fire_after_ms", "disposition", "attempts"):
+        getattr(evidence.runs, name).pop(place)
+    assert faults(evidence) == {"lost": 1}
+    assert faults(replace(evidence, counted={first.schedule: [(instant, instant + 1)]})) == {
+        "lost": 1
+    }
+    assert faults(replace(evidence, counted={first.schedule: [(instant - 1, instant)]})) == {}
+
+
+def test_a_run_that_a_policy_skipped_is_not_lost(evidence):
     first = evidence.requests.at(0)
     drop_first_request(evidence)
     place = list(evidence.runs.schedule).index(first.schedule)

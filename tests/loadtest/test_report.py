@@ -49,7 +49,8 @@ def test_what_a_tenant_named_is_escaped(tmp_path: Path):
     write_report([figures_of(evidence)], tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert "seed &lt;b&gt;" in text
-    assert "<b>," not in text
+    assert "seed <b>" not in text
+    assert "2027-01-12T12:00:00Z; schedule" in text
 
 
 def test_a_forecast_is_drawn_and_named(tmp_path: Path):

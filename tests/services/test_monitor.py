@@ -2,35 +2,24 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pytest
 
 from engine.core.errors import Unavailable
-from engine.core.model import RetryPolicy, Target
 from engine.core.verdict import VerdictName
 from engine.services.monitor import HERDS_MAX, Monitor
-from engine.store import Claim, HerdRecord
+from engine.store import HerdRecord
 
 TOP_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
-CLAIM = Claim(
-    scheduled_for_ms=TOP_MS,
-    schedule_row=1,
-    fire_after_ms=TOP_MS,
-    due_at_ms=TOP_MS,
-    trigger="schedule",
-    attempt=1,
-    granted_from=0,
-    first_attempt_at_ms=None,
-    schedule_id="sch_0",
-    schedule_name="one",
-    tenant="default",
-    deadline_seconds=None,
-    retry=RetryPolicy(),
-    target=Target(url="http://127.0.0.1:9/"),
-    pause_after_failures=0,
-    delete_after_completion=False,
-)
+
+
+class Start(NamedTuple):
+    """`monitor.Started`: what of a claim is counted."""
+
+    trigger: str = "schedule"
+    attempt: int = 1
 
 
 @dataclass
@@ -160,14 +149,14 @@ def test_a_shock_is_recorded_once_when_it_is_first_seen() -> None:
     world = World(TOP_MS + 600_000)
     for _ in range(120):
         for _ in range(20):
-            world.monitor.started(CLAIM, world.ms)
-            world.monitor.started(replace(CLAIM, attempt=2), world.ms)
+            world.monitor.started(Start(), world.ms)
+            world.monitor.started(Start(attempt=2), world.ms)
         world.until(world.ms + 1_000)
     assert world.verdicts().count("retry_storm") == 1
     world.until(world.ms + 120_000)  # It passes, and another begins.
     for _ in range(60):
         for _ in range(20):
-            world.monitor.started(replace(CLAIM, trigger="catch_up"), world.ms)
+            world.monitor.started(Start(trigger="catch_up"), world.ms)
         world.until(world.ms + 1_000)
     assert world.verdicts() == ["retry_storm", "catch_up"]
 

@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
+from engine.core.backfill import Backfill
 from engine.core.errors import Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
 from engine.core.identity import schedule_id
 from engine.core.model import (
@@ -129,6 +130,21 @@ class MemorySchedules:
         return run
 
 
+class MemoryBackfills:
+    """What services/backfill.py promises: three runs, whatever the span."""
+
+    def __init__(self, schedules: MemorySchedules) -> None:
+        self.asked: list[tuple[str, int, int, bool]] = []
+        self._schedules = schedules
+
+    async def run(self, name: str, *, from_ms: int, to_ms: int, dry_run: bool) -> Backfill:
+        await self._schedules.get(name)
+        self.asked.append((name, from_ms, to_ms, dry_run))
+        return Backfill(
+            count=3, first_ms=from_ms, last_ms=to_ms - 1_000, spread_until_ms=NOW_MS + 10_000
+        )
+
+
 @dataclass
 class MemoryRuns:
     """What services/runs.py promises; the key of a page is (scheduled_for, place)."""
@@ -171,6 +187,7 @@ class MemoryEngine:
         self.clock = HandClock()
         self.runs = MemoryRuns()
         self.schedules = MemorySchedules(self.clock, self.runs)
+        self.backfills = MemoryBackfills(self.schedules)
         self.tenant = "default"
         self.subsecond = True
         self.secrets = [SECRET]

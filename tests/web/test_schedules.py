@@ -152,6 +152,45 @@ def test_triggering_plans_a_run_that_can_be_followed(api):
     assert api.get(answer.headers["Location"]).json["id"] == answer.json["id"]
 
 
+def test_a_backfill_says_what_it_planned(api, engine):
+    api.put("report", HOURLY)
+    span = {"from": "2026-11-30T01:00:00+01:00", "to": "2026-11-30T12:00:00Z"}
+    answer = api.post("/v1/schedules/report:backfill", json=span)
+    assert answer.status == 202
+    assert answer.json == {
+        "count": 3,
+        "first": "2026-11-30T00:00:00Z",
+        "last": "2026-11-30T11:59:59Z",
+        "spread_until": "2026-11-30T12:00:10Z",
+    }
+    assert api.post("/v1/schedules/report:backfill", json=span | {"dry_run": True}).status == 200
+    assert [dry_run for *_, dry_run in engine.backfills.asked] == [False, True]
+    assert api.post("/v1/schedules/nothing:backfill", json=span).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "faults"),
+    [
+        ({}, {"/from", "/to"}),
+        ({"from": "yesterday", "to": "2026-11-30T12:00:00Z"}, {"/from"}),
+        ({"from": "2026-11-30T12:00:00Z", "to": "2026-11-30T12:00:00Z"}, {"/to"}),
+        (
+            {"from": "2026-11-30T11:00:00Z", "to": "2026-11-30T12:00:00Z", "dry_run": "yes"},
+            {"/dry_run"},
+        ),
+        (
+            {"from": "2026-11-30T11:00:00Z", "to": "2026-11-30T12:00:00Z", "until": 1},
+            {"/until"},
+        ),
+    ],
+)
+def test_a_backfill_without_a_span_is_refused(api, engine, body, faults):
+    api.put("report", HOURLY)
+    answer = api.post("/v1/schedules/report:backfill", json=body)
+    assert (answer.status, set(answer.faults)) == (422, faults)
+    assert engine.backfills.asked == []
+
+
 def test_occurrences_follow_from_the_row(api):
     api.put("report", HOURLY | {"jitter_seconds": 0})
     answer = api.get("/v1/schedules/report/occurrences?limit=2").json

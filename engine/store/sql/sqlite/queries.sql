@@ -166,6 +166,24 @@ ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   flow_id = excluded.flow_id, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
 
+-- name: list_taken_instants
+-- Those of a schedule that a backfill passes over: they have a run that counts.
+SELECT r.scheduled_for FROM schedule s
+JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
+WHERE s.public_id = :public_id AND r.scheduled_for > :after AND r.scheduled_for <= :until
+  AND NOT (r.state = 'cancelled' AND r.attempt = 0 AND r.reason IN ('vanished', 'deleted'));
+
+-- name: plan_backfill_run
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+SELECT :scheduled_for, id, :fire_after, :next_attempt_at, 'planned', 'backfill', target_id, flow_id
+FROM schedule WHERE public_id = :public_id
+ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
+  fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
+  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id,
+  flow_id = excluded.flow_id, ended_at = NULL
+WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
+RETURNING next_attempt_at, scheduled_for, schedule_id;
+
 -- name: plan_manual_run
 -- The next free millisecond that is not 000.
 INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
@@ -321,17 +339,20 @@ WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id
   AND state IN ('planned', 'retry_wait');
 
 -- name: list_claims
-SELECT r.scheduled_for, r.schedule_id, r.fire_after, r.next_attempt_at, r.state, r.trigger, r.attempt,
-  r.granted_from, r.first_attempt_at, r.target_id, s.public_id, s.name, s.tenant, s.deadline_seconds,
-  s.paused_at IS NOT NULL, s.retry, s.pause_after_failures, s.delete_after_completion, s.overlap, s.catch_up
+-- One row, a JSON array of arrays. Statements of the hot path take and give whole batches: each row
+-- stepped from Python lets the interpreter's lock go and queues for it again behind a busy loop.
+SELECT json_group_array(json_array(r.scheduled_for, r.schedule_id, r.fire_after, r.next_attempt_at,
+  r.state, r.trigger, r.attempt, r.granted_from, r.first_attempt_at, r.target_id, s.public_id, s.name,
+  s.tenant, s.deadline_seconds, s.paused_at IS NOT NULL, s.retry, s.pause_after_failures,
+  s.delete_after_completion, s.overlap, s.catch_up))
 FROM json_each(:keys) k
 CROSS JOIN job_run r ON r.scheduled_for = k.value ->> 0 AND r.schedule_id = k.value ->> 1
 CROSS JOIN schedule s ON s.id = r.schedule_id;
 
--- name: claim_run
+-- name: claim_runs
 UPDATE job_run SET state = 'attempting', attempt = attempt + 1, attempt_started_at = :now,
   first_attempt_at = coalesce(first_attempt_at, :now), next_attempt_at = NULL
-WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id;
+WHERE (scheduled_for, schedule_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
 
 -- name: end_waiting_run
 -- A run that never gets its attempt: skipped or expired.
@@ -370,27 +391,38 @@ WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
   AND (trigger = 'schedule' OR trigger = 'catch_up' AND :catch_up <> 'all')
 ORDER BY next_attempt_at DESC, scheduled_for DESC LIMIT 1;
 
--- name: insert_attempt
+-- name: insert_attempts
+-- `:ended` is a JSON array of arrays; the response of each is its share of `:responses`.
+WITH ended (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
+  response_at, response_length, response_cut) AS (
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+    value ->> 7, value ->> 8, value ->> 9, value ->> 10 FROM json_each(:ended))
 INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
   response, response_cut)
-VALUES (:scheduled_for, :schedule_id, :number, :started_at, :ended_at, :outcome, :status, :error,
-  :response, :response_cut)
+SELECT scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
+  nullif(substr(:responses, response_at, response_length), x''), response_cut
+FROM ended WHERE TRUE
 ON CONFLICT DO NOTHING;
 
--- name: end_attempt
+-- name: end_attempts
 -- A retry of a schedule deleted meanwhile is not due any more: cancelled instead.
+WITH ended (scheduled_for, schedule_id, number, state, reason, next_attempt_at, first_attempt_at,
+  ended_at, is_probe) AS (
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+    value ->> 7, value ->> 8 FROM json_each(:ended))
 UPDATE job_run SET
-  state = CASE WHEN :state = 'retry_wait' AND EXISTS
-    (SELECT 1 FROM schedule s WHERE s.id = schedule_id AND s.deleted_at IS NOT NULL)
-    THEN 'cancelled' ELSE :state END,
-  reason = CASE WHEN :state = 'retry_wait' AND EXISTS
-    (SELECT 1 FROM schedule s WHERE s.id = schedule_id AND s.deleted_at IS NOT NULL)
-    THEN 'deleted' ELSE :reason END,
-  next_attempt_at = :next_attempt_at, attempt_started_at = NULL, first_attempt_at = :first_attempt_at,
-  granted_from = granted_from + :is_probe,
-  ended_at = :ended_at
-WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'attempting'
-  AND attempt = :number;
+  state = CASE WHEN e.state = 'retry_wait' AND EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
+    THEN 'cancelled' ELSE e.state END,
+  reason = CASE WHEN e.state = 'retry_wait' AND EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
+    THEN 'deleted' ELSE e.reason END,
+  next_attempt_at = e.next_attempt_at, attempt_started_at = NULL,
+  first_attempt_at = e.first_attempt_at, granted_from = granted_from + e.is_probe,
+  ended_at = e.ended_at
+FROM ended e
+WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
+  AND job_run.state = 'attempting' AND job_run.attempt = e.number;
 
 -- name: record_crashed_attempts
 INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, outcome, error)

@@ -1,0 +1,91 @@
+"""Backfill: runs for past occurrences that have none, spread, and written a slice at a time.
+
+Nothing is acknowledged before all of it is on disk. A call that was cut short has planned its
+oldest occurrences; the same call again plans the rest, since what has a run is passed over.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from engine.clock import Clock
+from engine.core.backfill import Backfill, BackfillRun, Span, spread
+from engine.core.identity import schedule_id
+from engine.core.missed import spread_ms
+from engine.store import DueRun
+
+RUNS_PLANNED_MAX = 2_000
+"""Runs written in one transaction: some 20 ms, so claims and outcomes wait no longer."""
+
+
+class BackfillStore(Protocol):
+    """The past of schedules by their text id. Raises the errors of `core.errors`."""
+
+    async def span(self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
+        """What `from <= scheduled_for < to` leaves to a backfill.
+
+        Raises `NotFound`; `Invalid` when it is too much; `Conflict` while the schedule is paused or
+        downtime is being judged.
+        """
+        ...
+
+    async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
+        """The occurrences without a run of a page after `after_ms`, and where the next begins."""
+        ...
+
+    async def plan(self, span: Span, runs: Sequence[BackfillRun]) -> list[DueRun]:
+        """Plan these in one transaction; those that had no run yet. `Conflict` after an edit."""
+        ...
+
+
+class Held(Protocol):
+    """Where runs that are due anew are offered."""
+
+    def offer(self, runs: Iterable[DueRun]) -> None: ...
+
+
+class Backfills:
+    """One tenant's backfills. Errors are those of `BackfillStore`; what returns is durable."""
+
+    def __init__(
+        self, clock: Clock, store: BackfillStore, held: Held, *, tenant: str, rate: int
+    ) -> None:
+        """`rate`: of the token bucket, of which backfills are given half."""
+        self._clock = clock
+        self._store = store
+        self._held = held
+        self._tenant = tenant
+        self._rate = rate
+
+    async def run(self, name: str, *, from_ms: int, to_ms: int, dry_run: bool) -> Backfill:
+        """Plan the past occurrences with `from <= scheduled_for < to` that have no run."""
+        now_ms = self._clock.now_ms()
+        span = await self._store.span(schedule_id(self._tenant, name), from_ms, to_ms, now_ms)
+        gaps = instants = await self._gaps(span)
+        if not dry_run:
+            instants = await self._plan(span, gaps, now_ms)
+        if not instants:
+            return Backfill()
+        return Backfill(
+            count=len(instants),
+            first_ms=instants[0],
+            last_ms=instants[-1],
+            spread_until_ms=now_ms + spread_ms(len(gaps), self._rate),
+        )
+
+    async def _gaps(self, span: Span) -> list[int]:
+        found: list[int] = []
+        after_ms: int | None = span.after_ms
+        while after_ms is not None:
+            page, after_ms = await self._store.gaps(span, after_ms)
+            found += page
+        return found
+
+    async def _plan(self, span: Span, gaps: Sequence[int], now_ms: int) -> list[int]:
+        """Write the runs; the instants of those that no other call has planned meanwhile."""
+        planned: list[int] = []
+        runs = spread(span, gaps, now_ms=now_ms, rate=self._rate)
+        for index in range(0, len(runs), RUNS_PLANNED_MAX):
+            due = await self._store.plan(span, runs[index : index + RUNS_PLANNED_MAX])
+            self._held.offer(due)
+            planned += [instant for _, instant, _ in due]
+        return planned

@@ -1,0 +1,71 @@
+"""Backfill in SQLite: finding the occurrences without a run, and planning them, page by page."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from engine.core.backfill import BackfillRun, Span, span_of
+from engine.core.errors import Conflict
+from engine.store import DueRun, schedules
+from engine.store.statements import statements
+from engine.store.writer import Reader, Writer
+
+SQL = statements()
+
+OCCURRENCES_COMPARED_MAX = 5_000
+"""Occurrences compared with runs in one query: some 10 ms of the reader's thread."""
+
+
+class SqliteBackfills:
+    """`services.backfill.BackfillStore`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def span(self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
+        return await self._reader.read(lambda db: _span(db, schedule_id, from_ms, to_ms, now_ms))
+
+    async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
+        return await self._reader.read(lambda db: _gaps(db, span, after_ms))
+
+    async def plan(self, span: Span, runs: Sequence[BackfillRun]) -> list[DueRun]:
+        return await self._writer.submit(lambda db: _plan(db, span, runs))
+
+
+def _span(db: sqlite3.Connection, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
+    schedule = schedules.get(db, schedule_id)
+    if schedule.pause is not None:
+        raise Conflict("the schedule is paused, so its runs would be skipped: resume it first")
+    if db.execute(SQL["list_downtime"]).fetchone():
+        raise Conflict("what was missed in downtime is still being judged: ask again in a moment")
+    (floor_ms,) = db.execute(SQL["get_history_floor"]).fetchone()
+    (_, planned_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
+    return span_of(
+        schedule, from_ms, to_ms, now_ms=now_ms, floor_ms=floor_ms, planned_ms=planned_ms
+    )
+
+
+def _gaps(db: sqlite3.Connection, span: Span, after_ms: int) -> tuple[list[int], int | None]:
+    page = span.owing.between(after_ms, span.until_ms, OCCURRENCES_COMPARED_MAX)
+    if not page:
+        return [], None
+    public_id = span.schedule.definition.schedule_id
+    bounds = {"public_id": public_id, "after": after_ms, "until": page[-1]}
+    taken = {instant for (instant,) in db.execute(SQL["list_taken_instants"], bounds)}
+    return [instant for instant in page if instant not in taken], page[-1]
+
+
+def _plan(db: sqlite3.Connection, span: Span, runs: Sequence[BackfillRun]) -> list[DueRun]:
+    public_id = span.schedule.definition.schedule_id
+    if schedules.get(db, public_id).revision != span.schedule.revision:
+        raise Conflict("the schedule was changed meanwhile: ask again for the rest")
+    planned: list[DueRun] = []
+    for run in runs:
+        values = {
+            "public_id": public_id,
+            "scheduled_for": run.scheduled_for_ms,
+            "fire_after": run.fire_after_ms,
+            "next_attempt_at": run.due_ms,
+        }
+        planned += db.execute(SQL["plan_backfill_run"], values).fetchall()
+    return planned

@@ -1,0 +1,103 @@
+import pytest
+
+from engine.core import forecast
+from engine.core.bucket_simulation import Bucket
+from engine.core.forecast import excess, foresee
+from engine.core.forecast_words import judge
+from engine.core.model import IntervalTrigger
+from engine.core.population import Crowd, Outlook, Singles, draw
+
+NOON = 1_796_040_000  # 2026-11-30T12:00:00Z
+
+
+def herd(runs: int, jitter: int, at: int = NOON, span: int = 7200) -> Outlook:
+    """So many runs of one instant, spread evenly over the jitter."""
+    trigger = IntervalTrigger(every_seconds=86_400, phase_seconds=at % 86_400)
+    width = max(1, jitter)
+    counts = {s: runs * (s + 1) // width - runs * s // width for s in range(width)}
+    crowd = Crowd(timetable_id=1, trigger=trigger, counts=counts)
+    return draw([crowd], Singles(), NOON - 60, NOON - 60 + span)
+
+
+@pytest.mark.parametrize(
+    ("runs", "jitter", "rate"),
+    [
+        (60_000, 60, 1_000),
+        (90_000, 60, 1_000),
+        (75_150, 60, 1_000),
+        (9_000, 0, 100),
+    ],
+)
+def test_the_simulation_agrees_with_the_closed_form(runs: int, jitter: int, rate: int):
+    [minute] = foresee(herd(runs, jitter), Bucket(rate=rate, burst=1), from_s=NOON - 60).minutes
+    expected = forecast.p99_ms(runs, rate, max(1, jitter))
+    assert minute.delays.p99_ms == pytest.approx(expected, abs=60)
+
+
+@pytest.mark.parametrize(("rate", "jitter"), [(1_000, 60), (100, 60), (350, 17), (80, 0)])
+def test_the_herds_objective_holds_up_to_rate_times_jitter_and_fifteen_seconds(
+    rate: int, jitter: int
+):
+    most = forecast.runs_max(rate, max(1, jitter))
+    assert most == int(rate * (max(1, jitter) + 15.1515))
+    bucket = Bucket(rate=rate, burst=1)
+    assert foresee(herd(most * 995 // 1000, jitter), bucket, from_s=NOON).met
+    assert not foresee(herd(most * 1005 // 1000, jitter), bucket, from_s=NOON).met
+
+
+def test_the_least_jitter_and_rate_in_closed_form_are_the_inverse_of_the_largest_herd():
+    assert forecast.jitter_min(75_151, 1_000) == 60
+    assert forecast.jitter_min(75_152, 1_000) == 61
+    assert forecast.jitter_min(15_000, 1_000) == 0
+    assert forecast.rate_min(75_150, 60) == 1_000
+    assert forecast.rate_min(0, 60) == 1
+
+
+def test_other_minutes_have_two_seconds():
+    bucket = Bucket(rate=100, burst=1)
+    at = NOON + 600
+    assert foresee(herd(290, 0, at), bucket, from_s=NOON).met
+    missed = foresee(herd(320, 0, at), bucket, from_s=NOON)
+    assert (missed.missed, missed.minutes[0].limit_ms) == (1, 2_000)
+
+
+def test_the_minute_that_inherits_the_herds_backlog_has_the_herds_limit():
+    outlook = herd(7_000, 60)
+    outlook.planned[125] += 1  # A run of nobody's herd, five seconds into the next minute.
+    first, second = foresee(outlook, Bucket(rate=100, burst=1), from_s=NOON).minutes
+    assert (first.limit_ms, second.limit_ms) == (15_000, 15_000)
+    assert (second.start_s, second.delays.max_ms > 4_000, second.met) == (NOON + 60, True, True)
+
+
+def test_what_comes_before_the_span_is_simulated_and_not_told():
+    foreseen = foresee(herd(9_000, 0), Bucket(rate=100, burst=1), from_s=NOON + 60)
+    # One token was saved before the herd.
+    assert foreseen.served[:31] == [100] * 29 + [99, 0]
+    assert sum(foreseen.planned) == 0
+    assert foreseen.minutes == ()
+
+
+def test_excess_is_zero_exactly_when_the_objective_is_met():
+    for runs in (7_000, 7_500, 7_560, 9_000):
+        outlook, bucket = herd(runs, 60), Bucket(rate=100, burst=1)
+        met = foresee(outlook, bucket, from_s=NOON).met
+        assert (excess(outlook, bucket, from_s=NOON) == 0) is met
+
+
+def test_a_herd_that_spreading_would_cure_is_called_alignment():
+    verdict = judge(foresee(herd(9_000, 60), Bucket(rate=100, burst=10), from_s=NOON))
+    assert verdict.name == "alignment"
+    assert "9,000 runs fall due within 60 s, 100 a second may leave" in verdict.sentence
+    assert "Spread these runs over 75 s or more" in verdict.advice
+
+
+def test_a_herd_that_no_spreading_can_cure_is_called_volume():
+    verdict = judge(foresee(herd(100_000, 60), Bucket(rate=100, burst=10), from_s=NOON))
+    assert verdict.name == "volume"
+    assert "Raise the rate to about 1,331 a second" in verdict.advice
+
+
+def test_an_empty_span_is_quiet_and_a_good_one_is_met():
+    bucket = Bucket(rate=100, burst=10)
+    assert judge(foresee(herd(0, 60), bucket, from_s=NOON)).name == "quiet"
+    assert judge(foresee(herd(6_000, 60), bucket, from_s=NOON)).name == "met"

@@ -1,0 +1,155 @@
+"""The forecast of an hour against the hour, in virtual time: policy, not speed."""
+
+from collections import Counter
+from pathlib import Path
+
+from engine.app import Engine
+from engine.core.forecast import Forecast
+from engine.core.herd_document import Change, Span
+from engine.core.identity import format_instant, parse_instant
+from engine.core.json_text import compact_json
+from engine.core.what_if import WhatIf
+from tests.simulation.world import World, put, simulate
+
+NOON = "2026-11-30T12:00:00Z"
+NOON_S = parse_instant(NOON) // 1000
+
+
+def span(seconds: int, from_s: int = NOON_S) -> Span:
+    return Span(from_s=from_s, to_s=from_s + seconds)
+
+
+async def populate(engine: Engine, names: int, **document: object) -> None:
+    for number in range(names):
+        await put(engine, f"job-{number}", **document)
+
+
+def test_what_was_forecast_is_what_happens_second_by_second(tmp_path: Path):
+    async def main(world: World) -> tuple[Forecast, Counter[int]]:
+        async with world.engine(rate=4, burst=2) as engine:
+            await populate(engine, 300, cron="0 * * * *", jitter_seconds=60)
+            await put(engine, "often", every=20, jitter_seconds=5)
+            await put(engine, "once", at="2026-11-30T12:02:30Z")
+            await put(engine, "rests", cron="* * * * *", paused=True)
+            await put(engine, "ends", every=10, end_at="2026-11-30T12:00:30Z")
+            await put(engine, "begins", every=10, start_at="2026-11-30T12:02:10Z")
+            forecast, _ = await engine.forecasts.forecast(span(180))
+            await world.until("2026-11-30T12:03:05Z")
+        sent = Counter(at_ms // 1000 - NOON_S for at_ms, _ in world.ledger)
+        return forecast, sent
+
+    forecast, sent = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert sum(forecast.planned) == 300 + 9 + 1 + 4 + 5
+    busy = range(10, 70)
+    assert [forecast.served[second] for second in busy] == [4] * 60
+    assert sum(abs(forecast.served[second] - sent[second]) for second in busy) <= 4
+    assert abs(sum(forecast.served[:60]) - sum(sent[second] for second in range(60))) <= 4
+    assert forecast.demand[0] == 300 + 1 + 1
+    assert forecast.demand[150] == 1 + 1
+
+
+def test_the_forecast_p99_is_that_of_the_herd(tmp_path: Path):
+    async def main(world: World) -> tuple[Forecast, list[int]]:
+        async with world.engine(rate=4, burst=1) as engine:
+            await populate(engine, 300, cron="0 * * * *", jitter_seconds=60)
+            forecast, _ = await engine.forecasts.forecast(span(3600))
+            await world.until("2026-11-30T12:02:00Z")
+        waits = [
+            at_ms - parse_instant(dict(request.headers)["X-Fire-After"])
+            for at_ms, request in world.ledger
+        ]
+        return forecast, sorted(waits)
+
+    forecast, waits = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    [minute] = forecast.minutes
+    assert (minute.runs, len(waits)) == (300, 300)
+    assert abs(minute.delays.p99_ms - waits[297]) <= 1_500
+
+
+def test_runs_of_an_occurrence_that_is_past_are_in_the_forecast_once(tmp_path: Path):
+    async def main(world: World) -> tuple[Forecast, int]:
+        async with world.engine(rate=100) as engine:
+            await populate(engine, 200, cron="0 * * * *", jitter_seconds=60)
+            await world.until("2026-11-30T12:00:20.500Z")
+            await put(engine, "late", cron="0 * * * *", jitter_seconds=60)
+            forecast, _ = await engine.forecasts.forecast(span(60, NOON_S + 21))
+            before = len(world.ledger)
+            await world.until("2026-11-30T12:01:30Z")
+            return forecast, len(world.ledger) - before
+
+    forecast, happened = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert sum(forecast.demand) == 0
+    assert happened - 4 <= sum(forecast.served) <= happened
+
+
+def test_a_backlog_that_waits_already_is_served_first(tmp_path: Path):
+    async def main(world: World) -> Forecast:
+        async with world.engine(rate=1, burst=1) as engine:
+            await populate(engine, 60, cron="0 12 * * *", jitter_seconds=0)
+            await world.until("2026-11-30T12:00:20.500Z")
+            forecast, _ = await engine.forecasts.forecast(span(60, NOON_S + 21))
+            return forecast
+
+    forecast = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert sum(forecast.planned) == 0
+    assert 38 <= sum(forecast.served) <= 41
+
+
+def test_a_forecast_of_next_week_knows_what_jitter_carries_into_it(tmp_path: Path):
+    async def main(world: World) -> Forecast:
+        async with world.engine(rate=100) as engine:
+            await populate(engine, 50, cron="0 * * * *", jitter_seconds=900)
+            from_s = NOON_S + 7 * 86_400 + 300
+            forecast, _ = await engine.forecasts.forecast(span(3000, from_s))
+            return forecast
+
+    forecast = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert sum(forecast.demand) == 0
+    assert 20 <= sum(forecast.planned) <= 45
+
+
+def test_another_jitter_gives_the_offsets_that_the_schedules_would_have(tmp_path: Path):
+    async def main(world: World) -> tuple[WhatIf, Forecast]:
+        async with world.engine(rate=10) as engine:
+            await populate(engine, 80, cron="0 * * * *", jitter_seconds=0)
+            await put(engine, "short", cron="0 * * * *", jitter_seconds=0, deadline_seconds=20)
+            change = Change(jitter_seconds=90)
+            found = await engine.forecasts.what_if(change, span(600))
+            await populate(engine, 80, cron="0 * * * *", jitter_seconds=90)
+            await put(engine, "short", cron="0 * * * *", jitter_seconds=20, deadline_seconds=20)
+            forecast, _ = await engine.forecasts.forecast(span(600))
+            return found, forecast
+
+    found, forecast = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert (found.exactness, found.selected_schedules) == ("exact", 81)
+    assert found.then.planned == forecast.planned
+
+
+def test_the_busiest_names_are_told_and_deleted_schedules_are_not(tmp_path: Path):
+    async def main(world: World) -> bytes:
+        async with world.engine() as engine:
+            await populate(engine, 3, every=60, target={"url": "http://a.example:1/x"})
+            await put(engine, "slow", every=1800, target={"url": "http://b.example/x"})
+            await put(engine, "gone", every=1)
+            await engine.schedules.delete("gone")
+            _, top = await engine.forecasts.forecast(span(3600))
+            return compact_json([top.tenants, top.hosts, top.timetables])
+
+    assert simulate(main, tmp_path, "2026-11-30T11:58:00Z") == compact_json(
+        [
+            [["default", 182]],
+            [["a.example:1", 180], ["b.example", 2]],
+            [["every 60 s", 180], ["every 1800 s", 2]],
+        ]
+    )
+
+
+def test_an_engine_without_schedules_has_a_quiet_forecast_and_no_advice(tmp_path: Path):
+    async def main(world: World) -> tuple[Forecast, int]:
+        async with world.engine() as engine:
+            forecast, _ = await engine.forecasts.forecast(span(86_400))
+            return forecast, len((await engine.forecasts.advice()).changes)
+
+    forecast, changes = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert (forecast.minutes, changes) == ((), 0)
+    assert format_instant(forecast.start_s * 1000) == NOON

@@ -1,0 +1,155 @@
+"""What the forecast reads, from the real statements."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.core.document import read_schedule
+from engine.core.identity import jitter_offset_ms, schedule_id
+from engine.core.population import Crowd
+from engine.store import schedules
+from engine.store.database import DATABASE_NAME, configure_reader, configure_writer, prepare
+from engine.store.herd import IDENTITIES_PAGE, SqliteHerd, deadlines, sample, standing
+from engine.store.statements import statements
+from engine.store.writer import Reader
+
+NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
+START = NOW_MS // 1000 + 1
+DAY = 86_400
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    prepare(tmp_path / DATABASE_NAME)
+    with closing(configure_writer(tmp_path / DATABASE_NAME)) as db:
+        db.execute(statements()["begin_life"], {"now": NOW_MS - 3_600_000}).fetchone()
+    return tmp_path / DATABASE_NAME
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(configure_writer(path)) as connection:
+        yield connection
+
+
+def put(
+    db: sqlite3.Connection, name: str, *, now_ms: int = NOW_MS - 10_000, **document: Any
+) -> None:
+    document.setdefault("target", {"url": "http://a.example/x"})
+    draft = read_schedule(document, tenant="default", name=name)
+    schedules.put_draft(db, draft, now_ms)
+
+
+def crowds(db: sqlite3.Connection) -> list[Crowd]:
+    return list(standing(db, NOW_MS, START, START + DAY).crowds)
+
+
+def offset_s(name: str, jitter: int) -> int:
+    return jitter_offset_ms(schedule_id("default", name), jitter) // 1000
+
+
+def test_schedules_of_a_timetable_are_one_crowd_counted_by_second_of_offset(db: sqlite3.Connection):
+    for name in "abc":
+        put(db, name, every=60, jitter_seconds=3)
+    [crowd] = crowds(db)
+    expected: dict[int, int] = {}
+    for name in "abc":
+        expected[offset_s(name, 3)] = expected.get(offset_s(name, 3), 0) + 1
+    assert (crowd.counts, crowd.bounded) == (expected, False)
+
+
+def test_deleted_and_paused_schedules_are_taken_out_and_an_ending_pause_is_a_bound(
+    db: sqlite3.Connection,
+):
+    put(db, "stays", every=60)
+    put(db, "gone", every=60)
+    schedules.delete(db, schedule_id("default", "gone"), NOW_MS)
+    put(db, "rests", every=60, paused=True)
+    put(db, "returns", every=60, paused=True, paused_until="2026-11-30T13:00:00Z")
+    found = {(crowd.after_s, crowd.until_s): crowd.schedules for crowd in crowds(db)}
+    assert found == {(None, None): 1, (NOW_MS // 1000 + 3600, None): 1}
+
+
+def test_schedules_that_begin_or_end_in_the_span_are_crowds_of_their_own(db: sqlite3.Connection):
+    put(db, "ends", every=60, max_runs=3)
+    put(db, "begins", every=60, start_at="2026-11-30T12:10:00Z")
+    put(db, "over", every=60, end_at="2026-11-30T12:00:00Z")
+    found = sorted((c.after_s or 0, c.until_s or 0, c.schedules) for c in crowds(db))
+    noon = NOW_MS // 1000
+    assert found == [(0, noon, 1), (0, noon + 120, 1), (noon + 599, 0, 1)]
+
+
+def test_a_timetable_of_another_version_is_left_out(db: sqlite3.Connection):
+    put(db, "a", every=60)
+    db.execute("UPDATE timetable SET spec = '[\"moon\", 1]'")
+    assert crowds(db) == []
+
+
+def test_runs_under_way_are_those_not_due_yet_of_what_was_owed(db: sqlite3.Connection):
+    names = [f"job-{number}" for number in range(30)]
+    for name in names:
+        put(db, name, every=3600, jitter_seconds=60)
+    put(db, "later", every=3600, jitter_seconds=60, now_ms=NOW_MS + 1)
+    now_ms = NOW_MS + 20_000
+    found = standing(db, now_ms, now_ms // 1000 + 1, now_ms // 1000 + DAY)
+    due_later = [
+        name for name in names if jitter_offset_ms(schedule_id("default", name), 60) > 20_000
+    ]
+    assert sum(found.singles.herd.values()) == len(due_later)
+    assert sum(found.singles.planned.values()) == 0
+
+
+def test_one_shots_are_counted_by_both_of_their_seconds(db: sqlite3.Connection):
+    put(db, "one", at="2026-11-30T12:30:00Z")
+    put(db, "two", at="2026-11-30T12:30:00.250Z", jitter_seconds=60)
+    put(db, "three", at="2026-11-30T13:00:30Z")
+    singles = standing(db, NOW_MS, START, START + DAY).singles
+    half, hour = NOW_MS // 1000 + 1800, NOW_MS // 1000 + 3630
+    assert singles.demand == {half: 2, hour: 1}
+    assert sum(singles.planned.values()) == 2
+    assert singles.herd == {hour: 1}
+
+
+def test_deadlines_shorter_than_the_largest_jitter_are_counted_by_timetable(db: sqlite3.Connection):
+    put(db, "a", every=60, deadline_seconds=30)
+    put(db, "b", every=60, deadline_seconds=900)
+    put(db, "c", every=60)
+    assert deadlines(db, START, START + DAY) == {1: {30: 1}}
+
+
+def test_a_sample_of_few_schedules_is_all_of_them(db: sqlite3.Connection):
+    for number in range(50):
+        put(db, f"job-{number}", every=60, target={"url": f"http://{number % 2}.example/x"})
+    assert sorted((each.url, each.schedules) for each in sample(db)) == [
+        ("http://0.example/x", 25),
+        ("http://1.example/x", 25),
+    ]
+
+
+async def test_other_offsets_are_computed_page_by_page_within_deadlines(path: Path):
+    count = IDENTITIES_PAGE + 10
+    with closing(configure_writer(path)) as db:
+        db.execute("BEGIN")
+        for number in range(count):
+            put(db, f"job-{number}", every=60)
+        put(db, "short", every=60, deadline_seconds=10)
+        db.execute("COMMIT")
+    reader = Reader(path)
+    await reader.open()
+    counts = await SqliteHerd(reader).rejitter(1, 300, start_s=START, end_s=START + DAY)
+    await reader.close()
+    expected: dict[int, int] = {offset_s("short", 10): 1}
+    for number in range(count):
+        second = offset_s(f"job-{number}", 300)
+        expected[second] = expected.get(second, 0) + 1
+    assert counts == expected
+
+
+def test_a_connection_that_cannot_write_is_enough(path: Path):
+    with closing(configure_reader(path)) as db:
+        assert standing(db, NOW_MS, START, START + DAY).crowds == ()
+        assert sample(db) == []
