@@ -27,12 +27,14 @@ from engine.services.audit import Audit
 from engine.services.backfill import Backfills
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
+from engine.services.flows import Flows
 from engine.services.forecast import Forecasts
 from engine.services.loader import LOOKAHEAD_MS, Loader
 from engine.services.monitor import Monitor
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
+from engine.services.recovery import Recovery
 from engine.services.runs import Runs
 from engine.services.schedules import Schedules
 from engine.services.timer import Timer
@@ -45,7 +47,7 @@ from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key, read_master_key
 from engine.store.monitor import SqliteHerdRecords
-from engine.store.sqlite import SqliteRuns, SqliteSchedules
+from engine.store.sqlite import SqliteFlows, SqliteRuns, SqliteSchedules
 from engine.store.writer import Reader, Writer
 
 SECRET_VERSION = 1
@@ -159,7 +161,15 @@ class Engine:
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
         await self.planner.start(progress)
-        loops = (self.planner, self.loader, self.timer, self.monitor, self.pruner, self.pulse)
+        loops = (
+            self.planner,
+            self.loader,
+            self.timer,
+            self.monitor,
+            self.recovery,
+            self.pruner,
+            self.pulse,
+        )
         for loop in loops:
             self._spawn(loop.run())
         self._dispatching = self._spawn(self.dispatcher.run())
@@ -204,7 +214,7 @@ class Engine:
     def _assemble(self, journal_reader: Reader, api_reader: Reader, herd_reader: Reader) -> None:
         config, clock, figures = self._config, self.clock, self.figures
         journal = self._journal = SqliteJournal(self._writer, journal_reader)
-        waiting = self.waiting = Waiting(clock.now_ms())
+        waiting = self.waiting = Waiting(clock.now_ms(), slots=config.concurrency)
         self.planner = Planner(
             clock,
             journal,
@@ -228,6 +238,8 @@ class Engine:
         )
         self.timer = Timer(clock, waiting, self.dispatcher.wake)
         self.pruner = Pruner(clock, journal, days=config.history_days, runs=config.history_runs)
+        self.recovery = Recovery(clock, journal, waiting, rate=config.rate)
+        self.dispatcher.on_recovery = self.recovery.recovered
         self.pulse = Pulse(clock, figures)
         self.monitor = Monitor(
             clock,
@@ -240,6 +252,7 @@ class Engine:
         )
         store = SqliteSchedules(self._writer, api_reader)
         self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
+        self.flows = Flows(SqliteFlows(self._writer, api_reader), waiting, tenant=config.tenant)
         past = SqliteBackfills(self._writer, api_reader)
         self.backfills = Backfills(clock, past, waiting, tenant=config.tenant, rate=config.rate)
         self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
@@ -252,6 +265,7 @@ class Engine:
             tokens=lambda: self.dispatcher.tokens,
         )
         waiting.on_hold = self.timer.wake
+        waiting.on_shrink = self.loader.wake
         self.planner.on_planned = self._on_planned
         self.dispatcher.on_room = self.loader.wake
         self.planner.on_arrivals = self.monitor.arrived

@@ -33,13 +33,14 @@ COMMANDS = {
     "explain": ("explain:command", "When a schedule will fire, or did, and why then."),
     "forecast": ("forecast:command", "What will fire, how late, and whether that will do."),
     "what-if": ("what_if:command", "The same with other jitter, rate, burst or more schedules."),
+    "flows": ("flows:command", "List flows, and set their limits."),
     "secrets": ("secrets:command", "The tenant's signing secrets."),
     "sink": ("sink:command", "A receiver that verifies signatures and can misbehave."),
     "sign": ("signing:sign", "The headers that a delivery of a body carries."),
     "verify": ("signing:verify", "Check a delivery's headers against its body."),
+    "audit": ("audit:command", "Whether everything that was owed ran or was counted."),
     "check": ("check:command", "Check a data directory's database."),
 }
-    "audit": ("audit:command", "Whether everything that was owed ran or was counted."),
 
 _EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (
     (Invalid, 2),

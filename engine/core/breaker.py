@@ -38,10 +38,10 @@ class Door(StrEnum):
 class Breaker:
     """One flow's breaker. Instants in milliseconds of one monotonic clock."""
 
-    __slots__ = ("_backoff_ms", "_failures", "_opens_at_ms", "door", "opened")
+    __slots__ = ("_backoff_ms", "_opens_at_ms", "door", "failures", "opened")
 
     def __init__(self) -> None:
-        self._failures = 0
+        self.failures = 0
         self._backoff_ms = 0
         self._opens_at_ms = 0
         self.door = Door.CLOSED
@@ -82,14 +82,14 @@ class Breaker:
             return False
         closed = self.door != Door.CLOSED
         self.door = Door.CLOSED
-        self._failures = 0
+        self.failures = 0
         self._backoff_ms = 0
         return closed
 
     def _fail(self, now_ms: int) -> None:
-        self._failures += 1
+        self.failures += 1
         if self.door == Door.PROBING or (
-            self.door == Door.CLOSED and self._failures >= FAILURES_MAX
+            self.door == Door.CLOSED and self.failures >= FAILURES_MAX
         ):
             if self.door == Door.CLOSED:
                 self.opened += 1

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from engine.core.errors import Fault, Invalid
+from engine.core.fairness import PRIORITIES
 from engine.core.fields import Fields
 from engine.core.identity import format_instant, jitter_offset_ms, schedule_id
 from engine.core.model import (
@@ -50,6 +51,10 @@ RUNS_MAX = 1_000_000
 # After so many failures in a row nobody is counting any more.
 FAILURES_MAX = 1_000
 
+# As long as a schedule's name.
+FLOW_KEY_LENGTH_MAX = 128
+_FLOW_KEY = re.compile(r"[A-Za-z0-9._:\[\]-]+")
+
 OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "buffer_one")
 CATCH_UPS: tuple[CatchUp, ...] = ("latest", "skip", "all")
 
@@ -70,6 +75,8 @@ OWN_FIELDS = frozenset(
         "paused_until",
         "target",
         "retry",
+        "flow_key",
+        "priority",
         "delete_after_completion",
         "pause_after_failures",
     }
@@ -87,9 +94,7 @@ ADDED_FIELDS = frozenset(
         "updated_at",
     }
 )
-# Herd control comes later; until then a schedule must not promise what does not happen.
-LATER_FIELDS = frozenset({"flow_key", "priority"})
-SCHEDULE_FIELDS = OWN_FIELDS | TRIGGER_FIELDS | ADDED_FIELDS | LATER_FIELDS
+SCHEDULE_FIELDS = OWN_FIELDS | TRIGGER_FIELDS | ADDED_FIELDS
 
 
 def read_schedule(
@@ -131,12 +136,13 @@ def read_schedule(
             high=CATCH_UP_WINDOW_SECONDS_MAX,
         ),
         retry=read_retry(fields.raw("retry"), faults),
+        flow_key=_read_flow_key(fields),
+        priority=fields.integer("priority", 1, low=0, high=PRIORITIES - 1),
         delete_after_completion=fields.flag("delete_after_completion", False),
         pause_after_failures=fields.integer("pause_after_failures", 0, low=0, high=FAILURES_MAX),
     )
     paused, pause = read_pause(fields)
     _check_together(fields, definition, triggered=trigger is not None)
-    _refuse_what_comes_later(fields)
     if faults:
         raise Invalid(*faults)
     return Draft(definition=definition, paused=paused, pause=pause)
@@ -230,9 +236,12 @@ def _check_together(fields: Fields, definition: Definition, *, triggered: bool) 
         fields.refuse("delete_after_completion", "it never completes; write end_at or max_runs")
 
 
-def _refuse_what_comes_later(fields: Fields) -> None:
-    for name in fields.given(LATER_FIELDS):
-        fields.refuse(name, "not supported by this version; leave it out")
+def _read_flow_key(fields: Fields) -> str | None:
+    """Visible ASCII: it stands in addresses and metrics' logs; None: the target's host and port."""
+    key = fields.text("flow_key", None, longest=FLOW_KEY_LENGTH_MAX)
+    if key is not None and not _FLOW_KEY.fullmatch(key):
+        fields.refuse("flow_key", "write letters, digits and ._:[]- without blanks or slashes")
+    return key
 
 
 def _write_input(schedule: Schedule) -> dict[str, Any]:
@@ -255,6 +264,8 @@ def _write_input(schedule: Schedule) -> dict[str, Any]:
         "paused_until": None if pause is None else _instant(pause.until_ms),
         "target": write_target(definition.target),
         "retry": write_retry(definition.retry),
+        "flow_key": definition.flow_key,
+        "priority": definition.priority,
         "delete_after_completion": definition.delete_after_completion,
         "pause_after_failures": definition.pause_after_failures,
     }

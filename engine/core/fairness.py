@@ -18,7 +18,7 @@ tenant may hold an equal share of the slots and no more.
 
 import heapq
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Generic, TypeVar
@@ -84,10 +84,20 @@ class FairQueue(Generic[Item]):
     def __len__(self) -> int:
         return sum(self._waiting)
 
-    @property
-    def runnable(self) -> bool:
+    def runnable(self, now_ms: int) -> bool:
         """Whether any tenant has its turn; False: everything that waits is blocked."""
+        self._wake(now_ms)
         return any(self._rotation)
+
+    def oldest_due_ms(self) -> int | None:
+        """When the first of the waiting runs became due."""
+        lines = (
+            line
+            for tenants in self._tenants
+            for tenant in tenants.values()
+            for line in tenant.lines.values()
+        )
+        return min((line.runs[0][0] for line in lines if line.runs), default=None)
 
     def waiting_of(self, flow_id: int) -> int:
         """How many runs of a flow wait here."""
@@ -135,6 +145,19 @@ class FairQueue(Generic[Item]):
         """Something about a flow has changed: let it take its turn and see."""
         for line in self._parked.pop(flow_id, ()):
             self._give_turn(line)
+
+    def clear(self, flow_id: int, forget: Callable[[Item], None]) -> None:
+        """Take a flow's waiting runs out, telling `forget` of each."""
+        for tenants in self._tenants:
+            for tenant in tenants.values():
+                for key in [key for key in tenant.lines if key[0] == flow_id]:
+                    line = tenant.lines.pop(key)
+                    for _, _, item in line.runs:
+                        forget(item)
+                    self._waiting[line.rank] -= len(line.runs)
+                    line.runs.clear()
+        self._of_flow.pop(flow_id, None)
+        self._parked.pop(flow_id, None)
 
     def next_alarm_ms(self) -> int | None:
         """When the first blocked flow may go on by itself."""
@@ -197,6 +220,8 @@ class FairQueue(Generic[Item]):
         for turns in tenant.turns:
             while turns:
                 line = turns.popleft()
+                if not line.runs:
+                    continue  # Cleared while it waited for its turn.
                 until_ms = line.flow.blocked_until_ms(now_ms)
                 if until_ms > now_ms:
                     self._park(line, until_ms)

@@ -5,7 +5,9 @@ By default a flow is a tenant's runs to one host and port. It has a parallelism 
 increase, multiplicative decrease: Chiu and Jain, 1989).
 """
 
-from engine.core.breaker import NEVER_MS, Breaker
+from urllib.parse import urlsplit
+
+from engine.core.breaker import NEVER_MS, Breaker, Door
 from engine.core.bucket import TokenBucket
 from engine.core.model import Outcome
 
@@ -20,6 +22,14 @@ THROTTLE_MS = 1_000
 
 RESTORE_EVERY_MS = 1_000
 """How often a success raises a throttled rate, by a tenth of what it was."""
+
+
+def default_key(url: str) -> str:
+    """The flow of a target that names none: its host and port."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    host = parts.hostname or ""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Flow:
@@ -81,6 +91,12 @@ class Flow:
         if bucket is not None:
             bucket.reserve(now_ms, 1)
         return self.breaker.start(now_ms)
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing is under way and nothing remembered: it can be made again from its row."""
+        closed = self.breaker.door == Door.CLOSED and not self.breaker.failures
+        return not self.inflight and closed and self._throttled is None
 
     def withdraw(self) -> bool:
         """A run that was to start did not; the breaker has not closed."""

@@ -119,6 +119,8 @@ class Definition:
     catch_up: CatchUp = "latest"
     catch_up_window_seconds: int | None = None
     retry: RetryPolicy = RetryPolicy()
+    flow_key: str | None = None
+    priority: int = 1
     delete_after_completion: bool = False
     pause_after_failures: int = 0
 

@@ -19,8 +19,10 @@ from typing import Protocol
 import structlog
 
 from engine.clock import Clock
+from engine.core.breaker import Door
 from engine.core.bucket import TokenBucket
 from engine.core.errors import Unavailable
+from engine.core.fairness import Class
 from engine.core.identity import Signer, idempotency_key
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import Outcome, State
@@ -29,7 +31,7 @@ from engine.core.retry import Decision, GiveUp, RetryAt, decide
 from engine.services.figures import Figures
 from engine.services.transport import HttpRequest, Transport
 from engine.services.waiting import Waiting
-from engine.store import Claim, Ended, Journal
+from engine.store import Claim, Ended, HeldRun, Journal
 
 CLAIM_RUNS_MAX = 256
 """Runs in one claim: 3 ms of the disk's time, and the attempts that a crash repeats."""
@@ -60,6 +62,8 @@ class _Delivery:
     """An attempt under way. `deadline_ms` is on the monotonic clock."""
 
     claim: Claim
+    run: HeldRun
+    is_probe: bool
     started_at_ms: int
     deadline_ms: int
     task: asyncio.Task[None] | None = None
@@ -98,6 +102,7 @@ class Dispatcher:
         self._ended = asyncio.Event()
         self._stopping = False
         self.on_room: Callable[[], None] = lambda: None
+        self.on_recovery: Callable[[int], None] = lambda _: None
         self.on_start: Callable[[Claim, int], None] = lambda _claim, _at_ms: None
 
     @property
@@ -144,16 +149,21 @@ class Dispatcher:
         count = self._allowance()
         if not count:
             return 0
-        runs = self._waiting.take(count)
+        runs = self._waiting.take(self._clock.monotonic_ms(), count)
+        if not runs:
+            return 0
         try:
             claimed = await self._journal.claim(runs, self._clock.now_ms())
         except Unavailable:
-            self._waiting.put_back(runs)
+            self._waiting.put_back(runs, self._clock.monotonic_ms())
             await asyncio.sleep(RETRY_SECONDS)
             return 0
         self._bucket.reserve(self._clock.monotonic_ms(), len(claimed.claims))
+        by_key = {(run.scheduled_for_ms, run.schedule_row): run for run in runs}
         for claim in claimed.claims:
-            self._start(claim)
+            self._start(claim, by_key.pop((claim.scheduled_for_ms, claim.schedule_row)))
+        for run in by_key.values():
+            self._waiting.withdraw(run, self._clock.monotonic_ms())
         for state, reason in claimed.ended:
             self._figures.runs[_disposition(state, reason)] += 1
         self._waiting.offer(claimed.due)
@@ -173,7 +183,9 @@ class Dispatcher:
 
     def _allowance(self) -> int:
         """How many runs may be claimed now."""
-        if not self._waiting.ready or not self._gate.is_current(self._clock.now_ms()):
+        if not self._waiting.runnable(self._clock.monotonic_ms()):
+            return 0
+        if not self._gate.is_current(self._clock.now_ms()):
             return 0
         if len(self._outcomes) >= OUTCOMES_MAX:
             return 0
@@ -183,13 +195,16 @@ class Dispatcher:
 
     def _rest_seconds(self) -> float:
         """How long nothing can be claimed: until the next token, if tokens are what is missing."""
-        if self._waiting.ready and len(self._deliveries) < self._concurrency:
-            wait_ms = self._bucket.wait_ms(self._clock.monotonic_ms(), 1)
-            if wait_ms:
-                return min(wait_ms / 1_000, IDLE_SECONDS)
-        return IDLE_SECONDS
+        now_ms = self._clock.monotonic_ms()
+        waits_ms = [int(IDLE_SECONDS * 1_000)]
+        alarm_ms = self._waiting.next_alarm_ms()
+        if alarm_ms is not None:
+            waits_ms.append(max(1, alarm_ms - now_ms))
+        if self._waiting.runnable(now_ms) and len(self._deliveries) < self._concurrency:
+            waits_ms.append(self._bucket.wait_ms(now_ms, 1) or waits_ms[0])
+        return min(waits_ms) / 1_000
 
-    def _start(self, claim: Claim) -> None:
+    def _start(self, claim: Claim, run: HeldRun) -> None:
         now_ms = self._clock.now_ms()
         self.on_start(claim, now_ms)
         if claim.attempt == 1:
@@ -200,7 +215,8 @@ class Dispatcher:
                 started_at_ms=now_ms,
             )
         timeout_ms = claim.target.timeout_seconds * 1_000
-        delivery = _Delivery(claim, now_ms, self._clock.monotonic_ms() + timeout_ms)
+        is_probe = self._waiting.flow(run.flow_id).breaker.door == Door.PROBING
+        delivery = _Delivery(claim, run, is_probe, now_ms, self._clock.monotonic_ms() + timeout_ms)
         self._deliveries.add(delivery)
         delivery.task = asyncio.get_running_loop().create_task(self._deliver(delivery))
 
@@ -222,6 +238,8 @@ class Dispatcher:
             log.exception("delivery_failed", schedule=claim.schedule_id)
             outcome = Outcome(name="protocol_error", error="internal error; see the engine's log")
         self._deliveries.discard(delivery)
+        if self._waiting.end(delivery.run, outcome, self._clock.monotonic_ms()):
+            self.on_recovery(delivery.run.flow_id)
         self._outcomes.append(self._judge(delivery, key, outcome))
         self._ended.set()
         self._wake.set()
@@ -256,7 +274,8 @@ class Dispatcher:
             outcome=outcome,
             now_ms=now_ms,
             first_attempt_at_ms=claim.first_attempt_at_ms or delivery.started_at_ms,
-            attempts_granted_from=claim.granted_from,
+            # Neither the closed door nor the probe uses up a run's attempts.
+            attempts_granted_from=claim.granted_from + delivery.is_probe,
             expires_at_ms=None
             if deadline is None
             else claim.scheduled_for_ms + deadline * 1_000 + 1,
@@ -270,6 +289,8 @@ class Dispatcher:
             state=state,
             reason=reason,
             next_attempt_at_ms=next_ms,
+            is_probe=delivery.is_probe and state == State.RETRY_WAIT,
+            run=delivery.run,
         )
 
     async def _record(self) -> None:
@@ -295,8 +316,8 @@ class Dispatcher:
             self._figures.attempts[ended.outcome.name] += 1
             if ended.state in TERMINAL:
                 self._figures.runs[_disposition(ended.state, ended.reason)] += 1
-        self._waiting.offer(
-            (e.next_attempt_at_ms, e.claim.scheduled_for_ms, e.claim.schedule_row)
+        self._waiting.retry(
+            e.run._replace(due_ms=e.next_attempt_at_ms, rank=_retry_rank(e.run))
             for e in batch
             if e.next_attempt_at_ms is not None
         )
@@ -311,6 +332,11 @@ class Dispatcher:
                 if delivery.deadline_ms <= now_ms and delivery.task and not delivery.expired:
                     delivery.expired = True
                     delivery.task.cancel()
+
+
+def _retry_rank(run: HeldRun) -> int:
+    """A fresh run that is tried again is a retry; catch-up stays what it is."""
+    return max(run.rank, Class.RETRY)
 
 
 def _disposal(decision: Decision | None) -> tuple[State, str | None, int | None]:

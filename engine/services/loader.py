@@ -11,7 +11,7 @@ from typing import Protocol
 from engine.clock import Clock
 from engine.core.errors import Unavailable
 from engine.services.waiting import Waiting
-from engine.store import Journal
+from engine.store import DueRun, HeldRun, Journal
 
 LOOKAHEAD_MS = 5_000
 """How far ahead runs are planned and held (SPEC §8): many commits long, and short in memory."""
@@ -59,19 +59,39 @@ class Loader:
                 pass
 
     async def run_once(self) -> bool:
-        """Read one page; whether there is more to read and room for it."""
-        limit = min(PAGE_RUNS_MAX, self._waiting.room)
+        """Read a page of all flows, then of those that have drained; whether there may be more."""
         until_ms = min(self._clock.now_ms() + LOOKAHEAD_MS, self._planner.watermark_ms)
+        more = await self._read_on(until_ms)
+        for flow_id, after, limit in self._waiting.drained():
+            page = await self._read(after, until_ms, limit, flow_id)
+            if page is not None:
+                self._waiting.read_back(flow_id, page, limit)
+        self.loaded.set()
+        return more
+
+    async def _read_on(self, until_ms: int) -> bool:
+        limit = min(PAGE_RUNS_MAX, self._waiting.room)
         if limit == 0 or self._waiting.reach[0] >= until_ms:
             return False
         after = self._waiting.extend(until_ms)
-        try:
-            runs = await self._journal.due(after, until_ms, limit)
-        except Unavailable:
+        page = await self._read(after, until_ms, limit, None)
+        if page is None:
             self._waiting.shrink(after[0])
             return False
-        self._waiting.hold(runs)
-        if len(runs) == limit:
-            self._waiting.reach = min(self._waiting.reach, runs[-1])
-        self.loaded.set()
-        return len(runs) == limit
+        self._waiting.hold(page)
+        if len(page) == limit:
+            self._waiting.reach = min(self._waiting.reach, page[-1].key)
+        return len(page) == limit
+
+    async def _read(
+        self, after: DueRun, until_ms: int, limit: int, flow_id: int | None
+    ) -> list[HeldRun] | None:
+        """A page of waiting runs; None when the journal cannot be read now."""
+        try:
+            page = await self._journal.due(
+                after, until_ms, limit, flow_id=flow_id, known=self._waiting.knows
+            )
+        except Unavailable:
+            return None
+        self._waiting.learn(page.flows)
+        return page.runs

@@ -1,34 +1,46 @@
-"""The runs held in memory: a timing wheel for what is to come, a queue for what is due.
+"""The runs held in memory: a timing wheel for what is to come, a fair queue for what is due.
 
 This is a cache of the journal's waiting rows in order of due time, up to a *reach*: every waiting
-row with a key at or below it is held here (or is being attempted), and what lies beyond is in the
-journal alone. Everything here can be thrown away and read again. A key is
-(next_attempt_at, scheduled_for, schedule row), the order of the journal's claim index.
+row with a key at or below it is held here, is being attempted, or belongs to a flow that has
+*spilled*. A flow may hold its share of the room and no more, so that one backlog cannot fill the
+room of another; what lies beyond stays in the journal, from the flow's spill on, and is read back
+as the flow drains. Everything here can be thrown away and read again.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable
 
+from engine.core.fairness import Class, FairQueue
+from engine.core.flow import Flow
+from engine.core.model import Outcome
 from engine.core.wheel import Wheel
-from engine.store import DueRun
+from engine.store import DueRun, FlowLimits, HeldRun
 
 RUNS_HELD_MAX = 50_000
-"""Runs in memory (SPEC §8, §12): some 15 MB, and seconds of work at any rate that one node has."""
+"""Runs in memory (SPEC §8, §12): some 20 MB, and seconds of work at any rate that one node has."""
+
+FLOW_RUNS_MIN = 100
+"""What every flow may hold, however many there are (SPEC §8)."""
 
 NOTHING: DueRun = (-1, -1, -1)
 _ROW_MAX = 2**62
 
 
 class Waiting:
-    """Waiting runs up to the reach: the loader fills it, the timer turns it."""
+    """Waiting runs up to the reach; the loader fills it, the timer turns it."""
 
-    def __init__(self, now_ms: int, capacity: int = RUNS_HELD_MAX) -> None:
+    def __init__(self, now_ms: int, *, slots: int, capacity: int = RUNS_HELD_MAX) -> None:
+        """`slots`: how many runs may be under way; `capacity`: how many may be held."""
         self._capacity = capacity
-        self._wheel: Wheel[DueRun] = Wheel(now_ms)
+        self._wheel: Wheel[HeldRun] = Wheel(now_ms)
         self._held: dict[tuple[int, int], int] = {}
-        self._ready: deque[DueRun] = deque()
+        self._of_flow: dict[int, int] = {}
+        self._queue: FairQueue[HeldRun] = FairQueue(slots=slots)
+        self._flows: dict[int, Flow] = {}
+        self._limits: dict[int, FlowLimits] = {}
+        self.spilled: dict[int, DueRun] = {}
         self.reach = NOTHING
         self.on_hold: Callable[[], None] = lambda: None
+        self.on_shrink: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
         return len(self._held)
@@ -40,33 +52,90 @@ class Waiting:
 
     @property
     def ready(self) -> int:
-        """How many runs are due."""
-        return len(self._ready)
+        """How many runs are due, blocked ones included."""
+        return len(self._queue)
 
     @property
     def oldest_due_ms(self) -> int | None:
-        """Since when the first in the queue is due."""
-        return self._ready[0][0] if self._ready else None
+        """Since when the first of the due runs is due; a walk over lines, for the metrics."""
+        return self._queue.oldest_due_ms()
 
-    def hold(self, runs: Iterable[DueRun]) -> None:
-        """Take runs in; one that is held already with the same due time is not held twice."""
+    def runnable(self, now_ms: int) -> bool:
+        """Whether any due run may have its turn; `now_ms` is on the monotonic clock."""
+        return self._queue.runnable(now_ms)
+
+    @property
+    def flow_share(self) -> int:
+        """How many runs one flow may hold: an equal part, and a tenth is always left for others."""
+        equal = self._capacity // max(1, len(self._of_flow))
+        return max(FLOW_RUNS_MIN, min(equal, self._capacity * 9 // 10))
+
+    def knows(self, flow_id: int) -> bool:
+        """Whether a flow's limits are here."""
+        return flow_id in self._flows
+
+    def waiting_of(self, flow_id: int) -> int:
+        """How many runs of a flow are held."""
+        return self._of_flow.get(flow_id, 0)
+
+    def flow(self, flow_id: int) -> Flow:
+        """A flow that a held run or an attempt under way belongs to."""
+        return self._flows[flow_id]
+
+    def learn(self, flows: Iterable[FlowLimits]) -> None:
+        """Take flows in, or the new limits of known ones."""
+        for limits in flows:
+            self._limits[limits.flow_id] = limits
+            known = self._flows.get(limits.flow_id)
+            if known is None:
+                self._flows[limits.flow_id] = Flow(
+                    limits.flow_id,
+                    limits.tenant,
+                    parallelism=limits.parallelism,
+                    rate=limits.rate,
+                    paused=limits.paused,
+                )
+            else:
+                known.parallelism, known.rate = limits.parallelism, limits.rate
+                known.paused = limits.paused
+                self._queue.unblock(limits.flow_id)
+                self.on_hold()
+
+    def forget_idle_flows(self) -> None:
+        """Drop flows with nothing held, under way or remembered; their rows say the rest."""
+        for flow_id, flow in list(self._flows.items()):
+            if flow_id not in self._of_flow and flow_id not in self.spilled and flow.is_plain:
+                del self._flows[flow_id]
+
+    def hold(self, runs: Iterable[HeldRun]) -> None:
+        """Take runs in, in order of due time; what goes beyond its flow's share spills."""
+        share = self.flow_share
         for run in runs:
-            due_ms, scheduled_for_ms, schedule_row = run
-            key = (scheduled_for_ms, schedule_row)
-            if self._held.get(key) != due_ms:
-                self._held[key] = due_ms
-                self._wheel.insert(due_ms, run)
+            key = (run.scheduled_for_ms, run.schedule_row)
+            before = self._held.get(key)
+            if before == run.due_ms or self._spills(run, share):
+                continue
+            self._held[key] = run.due_ms
+            if before is None:
+                self._of_flow[run.flow_id] = self._of_flow.get(run.flow_id, 0) + 1
+            self._wheel.insert(run.due_ms, run)
         self.on_hold()
 
-    def offer(self, runs: Iterable[DueRun]) -> None:
-        """Take runs due anew (a retry, an edit) within the reach; without room it shrinks."""
+    def retry(self, runs: Iterable[HeldRun]) -> None:
+        """Runs that are due again; those within the reach are held, if there is room."""
         for run in sorted(runs):
-            if run > self.reach:
+            if run.key > self.reach:
                 return
             if not self.room:
-                self.shrink(run[0])
+                self.shrink(run.due_ms)
                 return
             self.hold((run,))
+
+    def offer(self, runs: Iterable[DueRun]) -> None:
+        """Runs that an edit made due: the journal is read again from the earliest."""
+        earliest = min(runs, default=None)
+        if earliest is not None and earliest <= self.reach:
+            self.shrink(earliest[0])
 
     def extend(self, until_ms: int) -> DueRun:
         """Move the reach to `until_ms`, before the journal is read; gives the reach until now."""
@@ -76,31 +145,99 @@ class Waiting:
     def shrink(self, before_ms: int) -> None:
         """Read everything due from `before_ms` on again; what is held stays and is not doubled."""
         self.reach = min(self.reach, (before_ms - 1, _ROW_MAX, _ROW_MAX))
+        self.on_shrink()
+
+    def drained(self) -> list[tuple[int, DueRun, int]]:
+        """Spilled flows that hold less than half of their share: (flow, after which, how many)."""
+        share = self.flow_share
+        return [
+            (flow_id, spill, share - self._of_flow.get(flow_id, 0))
+            for flow_id, spill in self.spilled.items()
+            if self._of_flow.get(flow_id, 0) < share // 2
+        ]
+
+    def read_back(self, flow_id: int, runs: list[HeldRun], limit: int) -> None:
+        """Hold what was read of a spilled flow; with fewer than `limit` runs there is no more."""
+        self.spilled.pop(flow_id, None)
+        self.hold(runs)
+        if len(runs) == limit:
+            self.spilled[flow_id] = min(self.spilled.get(flow_id, runs[-1].key), runs[-1].key)
 
     def advance(self, now_ms: int) -> int:
         """Move what is due by `now_ms` into the queue; how many are in it."""
         for run in self._wheel.advance(now_ms):
-            due_ms, scheduled_for_ms, schedule_row = run
-            if self._held.get((scheduled_for_ms, schedule_row)) == due_ms:
-                self._ready.append(run)
-        return len(self._ready)
+            if self._held.get((run.scheduled_for_ms, run.schedule_row)) == run.due_ms:
+                self._push(run)
+        return len(self._queue)
 
     def next_due(self) -> int | None:
         """When to turn the wheel next; None while it is empty."""
         return self._wheel.next_due()
 
-    def take(self, count: int) -> list[DueRun]:
-        """The first `count` due runs, held here no longer."""
-        taken: list[DueRun] = []
-        while self._ready and len(taken) < count:
-            run = self._ready.popleft()
-            if self._held.get(run[1:]) == run[0]:
-                del self._held[run[1:]]
-                taken.append(run)
+    def next_alarm_ms(self) -> int | None:
+        """When a blocked flow may go on by itself, on the monotonic clock."""
+        return self._queue.next_alarm_ms()
+
+    def take(self, now_ms: int, count: int) -> list[HeldRun]:
+        """Up to `count` due runs, fairly chosen, counted as under way and held here no longer."""
+        taken: list[HeldRun] = []
+        while len(taken) < count:
+            found = self._queue.take(now_ms, count - len(taken))
+            if not found:
+                break
+            for run, flow in found:
+                if self._held.get((run.scheduled_for_ms, run.schedule_row)) == run.due_ms:
+                    self._drop(run)
+                    taken.append(run)
+                else:
+                    self._queue.end(flow, None, now_ms)  # Moved meanwhile; its new place counts.
         return taken
 
-    def put_back(self, runs: list[DueRun]) -> None:
+    def put_back(self, runs: Iterable[HeldRun], now_ms: int) -> None:
         """Undo a `take` whose claim did not happen."""
-        for run in reversed(runs):
-            self._held[run[1:]] = run[0]
-            self._ready.appendleft(run)
+        for run in runs:
+            self.withdraw(run, now_ms)
+            self._held[run.scheduled_for_ms, run.schedule_row] = run.due_ms
+            self._of_flow[run.flow_id] = self._of_flow.get(run.flow_id, 0) + 1
+            self._push(run)
+
+    def withdraw(self, run: HeldRun, now_ms: int) -> None:
+        """A taken run gets no attempt: its flow's place is free again."""
+        self._queue.end(self._flows[run.flow_id], None, now_ms)
+
+    def end(self, run: HeldRun, outcome: Outcome, now_ms: int) -> bool:
+        """A taken run's attempt has ended; whether its flow's breaker closed with it."""
+        return self._queue.end(self._flows[run.flow_id], outcome, now_ms)
+
+    def drop_flow(self, flow_id: int) -> None:
+        """Forget a flow's runs, for the journal to be read again: they have new due times."""
+        self._queue.clear(flow_id, self._drop)
+        self.spilled.pop(flow_id, None)
+
+    def _push(self, run: HeldRun) -> None:
+        self._queue.push(
+            run,
+            run.due_ms,
+            self._flows[run.flow_id],
+            rank=Class(run.rank),
+            priority=run.priority,
+        )
+
+    def _drop(self, run: HeldRun) -> None:
+        if self._held.pop((run.scheduled_for_ms, run.schedule_row), None) is None:
+            return
+        left = self._of_flow[run.flow_id] - 1
+        if left:
+            self._of_flow[run.flow_id] = left
+        else:
+            del self._of_flow[run.flow_id]
+
+    def _spills(self, run: HeldRun, share: int) -> bool:
+        spill = self.spilled.get(run.flow_id)
+        if spill is not None and run.key > spill:
+            return True
+        if self._of_flow.get(run.flow_id, 0) < share:
+            return False
+        before = (run.due_ms, run.scheduled_for_ms, run.schedule_row - 1)
+        self.spilled[run.flow_id] = before if spill is None else min(spill, before)
+        return True

@@ -6,7 +6,7 @@ conformance suite. Everything here is durable when it returns; nothing is seen b
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from engine.core.errors import OffbeatError
 from engine.core.model import (
@@ -83,7 +83,46 @@ class Planned:
 
 
 DueRun = tuple[int, int, int]
-"""(next_attempt_at, scheduled_for, schedule row): a run as the wheel holds it, in order of time."""
+"""(next_attempt_at, scheduled_for, schedule row): the order in which runs become due."""
+
+
+class HeldRun(NamedTuple):
+    """A run as memory holds it: its place in the order, and what fairness asks of it.
+
+    `rank` is a `core.fairness.Class`, `priority` 0 (first) to 3.
+    """
+
+    due_ms: int
+    scheduled_for_ms: int
+    schedule_row: int
+    flow_id: int
+    rank: int
+    priority: int
+
+    @property
+    def key(self) -> DueRun:
+        """Its place in the order."""
+        return self[:3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowLimits:
+    """A flow's row: who it belongs to, what it may do."""
+
+    flow_id: int
+    tenant: str
+    key: str
+    rate: int | None
+    parallelism: int
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuePage:
+    """Runs in order of due time, and the flows among theirs that the reader did not know yet."""
+
+    runs: list[HeldRun]
+    flows: list[FlowLimits]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +171,8 @@ class Ended:
     state: State
     reason: str | None
     next_attempt_at_ms: int | None
+    is_probe: bool
+    run: HeldRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +227,20 @@ class RunFilter:
     state: State | None = None
     from_ms: int | None = None
     to_ms: int | None = None
+
+
+class FlowStore(Protocol):
+    """Flows by key. Raises the errors of `core.errors`."""
+
+    async def put(
+        self, tenant: str, key: str, *, rate: int | None, parallelism: int, paused: bool
+    ) -> FlowLimits: ...
+
+    async def get(self, tenant: str, key: str) -> FlowLimits: ...
+
+    async def page(
+        self, tenant: str, *, limit: int, after_key: str
+    ) -> tuple[list[FlowLimits], str | None]: ...
 
 
 RunKey = tuple[int, int]
@@ -269,11 +324,30 @@ class Journal(Protocol):
         """
         ...
 
-    async def due(self, after: DueRun, until_ms: int, limit: int) -> list[DueRun]:
-        """Waiting runs later than `after` and due by `until_ms`, in order of time."""
+    async def due(
+        self,
+        after: DueRun,
+        until_ms: int,
+        limit: int,
+        *,
+        flow_id: int | None,
+        known: Callable[[int], bool],
+    ) -> DuePage:
+        """Waiting runs later than `after` and due by `until_ms`, of one flow or of all.
+
+        `known`: whether the caller has a flow's limits already; asked from another thread.
+        """
         ...
 
-    async def claim(self, runs: Sequence[DueRun], now_ms: int) -> Claimed:
+    async def spread_again(self, flow_id: int, *, now_ms: int, spread_ms: int, epoch: int) -> bool:
+        """Give some of a flow's due runs new due times within `spread_ms`; whether any is left."""
+        ...
+
+    async def count_waiting(self, flow_id: int, now_ms: int) -> int:
+        """How many runs of a flow are due and wait."""
+        ...
+
+    async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         """Journal an attempt for each run that may have one; what has moved on drops out."""
         ...
 

@@ -62,6 +62,7 @@ class _Judged:
     row: int
     public_id: str
     target_id: int
+    flow_id: int
     catch_up: str
     window_seconds: int | None
     owing: Owing
@@ -232,6 +233,7 @@ def _write_runs(
         run = {
             "schedule_id": judged.row,
             "target_id": judged.target_id,
+            "flow_id": judged.flow_id,
             "trigger": "catch_up",
             "scheduled_for": instant,
             "fire_after": fire_after_ms,
@@ -323,6 +325,7 @@ def _judged(db: sqlite3.Connection, row: Sequence[Any]) -> _Judged:
         row=row_id,
         public_id=row[10],
         target_id=row[9],
+        flow_id=row[11],
         catch_up=row[7],
         window_seconds=row[8],
         owing=Owing(

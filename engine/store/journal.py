@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -17,13 +17,16 @@ from engine.store import (
     AtSlice,
     Claim,
     Claimed,
+    DuePage,
     DueRun,
     Ended,
+    HeldRun,
     KnownTimetable,
     Planned,
     Progress,
     Slice,
     downtime,
+    flows,
     history,
     overlap,
     schedules,
@@ -90,7 +93,15 @@ class SqliteJournal:
     ) -> Planned:
         return await self._writer.submit(lambda db: _plan(db, slices, horizon_ms, now_ms))
 
-    async def due(self, after: DueRun, until_ms: int, limit: int) -> list[DueRun]:
+    async def due(
+        self,
+        after: DueRun,
+        until_ms: int,
+        limit: int,
+        *,
+        flow_id: int | None,
+        known: Callable[[int], bool],
+    ) -> DuePage:
         due, scheduled_for, schedule_row = after
         page = {
             "due": due,
@@ -98,10 +109,19 @@ class SqliteJournal:
             "schedule_id": schedule_row,
             "until": until_ms,
             "limit": limit,
+            "flow_id": flow_id,
         }
-        return await self._reader.read(lambda db: db.execute(SQL["list_due"], page).fetchall())
+        return await self._reader.read(lambda db: _due(db, page, known))
 
-    async def claim(self, runs: Sequence[DueRun], now_ms: int) -> Claimed:
+    async def spread_again(self, flow_id: int, *, now_ms: int, spread_ms: int, epoch: int) -> bool:
+        return await self._writer.submit(
+            lambda db: flows.spread_again(db, flow_id, now_ms, spread_ms, epoch)
+        )
+
+    async def count_waiting(self, flow_id: int, now_ms: int) -> int:
+        return await self._reader.read(lambda db: flows.count_waiting(db, flow_id, now_ms))
+
+    async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         return await self._writer.submit(lambda db: self._claim(db, runs, now_ms))
 
     async def end(self, ended: Sequence[Ended]) -> list[DueRun]:
@@ -132,8 +152,8 @@ class SqliteJournal:
         loose = await self._reader.read(lambda db: sweep.loose_targets(db, after))
         return await self._writer.submit(lambda db: sweep.forget(db, after, before_ms, loose))
 
-    def _claim(self, db: sqlite3.Connection, runs: Sequence[DueRun], now_ms: int) -> Claimed:
-        keys = _json([run[1:] for run in runs])
+    def _claim(self, db: sqlite3.Connection, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
+        keys = _json([run[1:3] for run in runs])
         claims: list[Claim] = []
         held: list[dict[str, int]] = []
         finished: list[dict[str, Any]] = []
@@ -225,6 +245,13 @@ def _admission(
         return admission
     run = (row[3], row[0], row[1])
     return lines.admit(run, state=row[4], trigger=row[5], overlap=row[18], catch_up=row[19])
+
+
+def _due(db: sqlite3.Connection, page: dict[str, Any], known: Callable[[int], bool]) -> DuePage:
+    statement = "list_due" if page["flow_id"] is None else "list_due_of_flow"
+    runs = [HeldRun(*row) for row in db.execute(SQL[statement], page)]
+    unknown = {run.flow_id for run in runs if not known(run.flow_id)}
+    return DuePage(runs=runs, flows=[flows.get(db, flow_id) for flow_id in sorted(unknown)])
 
 
 def _begin_life(db: sqlite3.Connection, now_ms: int) -> Progress:
@@ -347,6 +374,7 @@ def _run_columns(e: Ended) -> tuple[Any, ...]:
         *(e.state, e.reason, e.next_attempt_at_ms),
         claim.first_attempt_at_ms or e.started_at_ms,
         e.ended_at_ms if e.state in TERMINAL else None,
+        int(e.is_probe),
     )
 
 

@@ -106,7 +106,12 @@ def retry_of(text: str | None) -> RetryPolicy:
 
 
 def schedule_columns(
-    schedule: Schedule, *, timetable_id: int | None, target_id: int, counted_after_ms: int
+    schedule: Schedule,
+    *,
+    timetable_id: int | None,
+    target_id: int,
+    flow_id: int,
+    counted_after_ms: int,
 ) -> dict[str, Any]:
     """A schedule's row, for the statement `put_schedule`."""
     definition, pause = schedule.definition, schedule.pause
@@ -134,6 +139,9 @@ def schedule_columns(
         "catch_up_window_seconds": definition.catch_up_window_seconds,
         "target_id": target_id,
         "retry": retry_text(definition.retry),
+        "flow_id": flow_id,
+        "flow_key": definition.flow_key,
+        "priority": definition.priority,
         "delete_after_completion": int(definition.delete_after_completion),
         "pause_after_failures": definition.pause_after_failures,
         "paused_at": pause.since_ms if pause else None,
@@ -197,6 +205,8 @@ def _definition_of(row: sqlite3.Row) -> Definition:
         catch_up=row["catch_up"],
         catch_up_window_seconds=row["catch_up_window_seconds"],
         retry=retry_of(row["retry"]),
+        flow_key=row["flow_key"],
+        priority=row["priority"],
         delete_after_completion=bool(row["delete_after_completion"]),
         pause_after_failures=row["pause_after_failures"],
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
+from engine.core.flow import default_key
 from engine.core.missed import MISSED_AFTER_MS
 from engine.core.model import (
     AtTrigger,
@@ -112,9 +113,17 @@ def delete(
         raise PreconditionFailed(f"the current revision is {schedule.revision}: read it again")
     row = _row(db, public_id)
     assert row is not None, "get() found it"
-    row_id, target_id = row["id"], row["target_id"]
+    row_id = row["id"]
     revisions.settle_past(db, row_id, schedule, now_ms)
-    _settle_runs(db, schedule, None, row_id=row_id, target_id=target_id, now_ms=now_ms)
+    _settle_runs(
+        db,
+        schedule,
+        None,
+        row_id=row_id,
+        target_id=row["target_id"],
+        flow_id=row["flow_id"],
+        now_ms=now_ms,
+    )
     db.execute(SQL["delete_schedule"], {"id": row_id, "now": now_ms})
     db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
 
@@ -212,17 +221,24 @@ def _store(
         return Stored(schedule=previous, created=False)
     if row is not None:
         _settle_past(db, row, previous, schedule, other_rules)
-    timetable_id, target_id = _intern(db, schedule)
+    timetable_id, target_id, flow_id = _intern(db, schedule)
     columns = schedule_columns(
         schedule,
         timetable_id=timetable_id,
         target_id=target_id,
+        flow_id=flow_id,
         counted_after_ms=counted_after_ms,
     )
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
     released = _release_held_runs(db, row_id, now_ms) if resumed else []
     settled = _settle_runs(
-        db, previous, schedule, row_id=row_id, target_id=target_id, now_ms=now_ms
+        db,
+        previous,
+        schedule,
+        row_id=row_id,
+        target_id=target_id,
+        flow_id=flow_id,
+        now_ms=now_ms,
     )
     before = previous.definition.overlap if previous else "allow"
     line = overlap.follow_edit(db, row_id, before, definition.overlap)
@@ -328,7 +344,8 @@ def _same(previous: Schedule, schedule: Schedule) -> bool:
     return previous.definition == schedule.definition and previous.pause == schedule.pause
 
 
-def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int]:
+def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int, int]:
+    """The row ids of what schedules share: timetable (None for `at`), target, flow."""
     spec = timetable_spec(schedule.definition.trigger)
     timetable_id = None
     if spec is not None:
@@ -337,7 +354,12 @@ def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int
     target = target_columns(schedule.definition.target)
     found = db.execute(SQL["get_target_id"], (target["digest"],)).fetchone()
     (target_id,) = found or db.execute(SQL["insert_target"], target).fetchone()
-    return timetable_id, target_id
+    definition = schedule.definition
+    key = definition.flow_key or default_key(definition.target.url)
+    found = db.execute(SQL["get_flow_by_key"], (definition.tenant, key)).fetchone()
+    flow = {"tenant": definition.tenant, "key": key}
+    flow_id = found[0] if found else db.execute(SQL["intern_flow"], flow).fetchone()[0]
+    return timetable_id, target_id, flow_id
 
 
 def _release_held_runs(db: sqlite3.Connection, row_id: int, now_ms: int) -> list[DueRun]:
@@ -354,6 +376,7 @@ def _settle_runs(
     *,
     row_id: int,
     target_id: int,
+    flow_id: int,
     now_ms: int,
 ) -> list[DueRun]:
     """Bring the runs in sight in line with the edit; those that have a new due time."""
@@ -367,16 +390,16 @@ def _settle_runs(
         settled_ms=max(watermark_ms, now_ms - MISSED_AFTER_MS),
         horizon_ms=horizon_ms,
     )
+    ids = {"schedule_id": row_id, "target_id": target_id, "flow_id": flow_id}
     for moved in settlement.move:
         db.execute(SQL["move_planned_run"], {"schedule_id": row_id, **_times(moved)})
     for instant in settlement.cancel:
         key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
         db.execute(SQL["cancel_planned_run"], key)
     for new in settlement.insert:
-        run = {"schedule_id": row_id, "target_id": target_id, "trigger": "schedule", **_times(new)}
+        run = {**ids, "trigger": "schedule", **_times(new)}
         db.execute(SQL["plan_run"], {**run, "next_attempt_at": new.fire_after_ms})
     if previous:
-        ids = {"schedule_id": row_id, "target_id": target_id}
         db.execute(SQL["retarget_planned_runs"], ids)
     changed = (*settlement.insert, *settlement.move)
     return [(o.fire_after_ms, o.scheduled_for_ms, row_id) for o in changed]

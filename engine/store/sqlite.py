@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from engine.core.errors import OffbeatError
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule
-from engine.store import DueRun, RunFilter, RunKey, Stored, history, schedules
+from engine.store import DueRun, FlowLimits, RunFilter, RunKey, Stored, flows, history, schedules
 from engine.store.writer import Reader, Writer
 
 
@@ -75,3 +75,27 @@ class SqliteRuns:
         self, which: RunFilter, *, limit: int, after: RunKey | None
     ) -> tuple[list[Run], RunKey | None]:
         return await self._reader.read(lambda db: history.list_runs(db, which, limit, after))
+
+
+class SqliteFlows:
+    """`store.FlowStore`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def put(
+        self, tenant: str, key: str, *, rate: int | None, parallelism: int, paused: bool
+    ) -> FlowLimits:
+        def change(db: sqlite3.Connection) -> FlowLimits:
+            return flows.put(db, tenant, key, rate=rate, parallelism=parallelism, paused=paused)
+
+        return await self._writer.submit(change)
+
+    async def get(self, tenant: str, key: str) -> FlowLimits:
+        return await self._reader.read(lambda db: flows.get_by_key(db, tenant, key))
+
+    async def page(
+        self, tenant: str, *, limit: int, after_key: str
+    ) -> tuple[list[FlowLimits], str | None]:
+        return await self._reader.read(lambda db: flows.page(db, tenant, limit, after_key))

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from engine.web import audit, batch, herd, monitor, runs, schedules, system
+from engine.web import audit, batch, flows, herd, monitor, runs, schedules, system
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.ports import ENGINE, EngineFace
@@ -27,6 +27,9 @@ ROUTES = (
     web.post("/v1/schedules/{name}:backfill", schedules.backfill_schedule),
     web.get("/v1/runs", runs.list_runs),
     web.get("/v1/runs/{id}", runs.get_run),
+    web.get("/v1/flows", flows.list_flows),
+    web.get("/v1/flows/{key}", flows.get_flow),
+    web.put("/v1/flows/{key}", flows.put_flow),
     web.get("/v1/audit", audit.get_audit),
     web.get("/v1/herd/forecast", herd.get_forecast),
     web.post("/v1/herd/what-if", herd.post_what_if),

@@ -17,6 +17,7 @@ from engine.core.herd_document import Change, Span
 from engine.core.herd_top import Top
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
 from engine.core.what_if import WhatIf
+from engine.services.flows import FlowState
 from engine.services.monitor import Sight
 from engine.store import HerdRecord
 
@@ -112,6 +113,22 @@ class Monitor(Protocol):
         ...
 
 
+class Flows(Protocol):
+    """The tenant's flows."""
+
+    async def put(
+        self, key: str, *, rate: int | None, parallelism: int, paused: bool
+    ) -> FlowState: ...
+
+    async def get(self, key: str) -> FlowState: ...
+
+    async def page(
+        self, *, limit: int, after_key: str | None
+    ) -> tuple[Sequence[FlowState], str | None]:
+        """By key; and the key to go on after, None at the end."""
+        ...
+
+
 class Forecasts(Protocol):
     """What will fire, what would, and what to change."""
 
@@ -145,6 +162,9 @@ class EngineFace(Protocol):
 
     @property
     def runs(self) -> Runs: ...
+
+    @property
+    def flows(self) -> Flows: ...
 
     @property
     def monitor(self) -> Monitor: ...

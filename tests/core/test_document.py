@@ -146,8 +146,9 @@ def test_the_sub_second_phase_follows_the_setting():
         ({"catch_up": "none"}, "/catch_up", '"latest", "skip", "all"'),
         ({"catch_up_window_seconds": 9}, "/catch_up_window_seconds", "from 10"),
         ({"overlap": "queue"}, "/overlap", '"allow", "skip", "buffer_one"'),
-        ({"flow_key": "a"}, "/flow_key", "not supported by this version"),
-        ({"priority": 1}, "/priority", "not supported by this version"),
+        ({"flow_key": "a b"}, "/flow_key", "write letters, digits"),
+        ({"flow_key": "a" * 129}, "/flow_key", "at most 128 characters"),
+        ({"priority": 4}, "/priority", "write a whole number from 0 to 3"),
         ({"pause_reason": "x"}, "/pause_reason", "paused: true"),
         (
             {"paused": False, "paused_until": "2026-12-01T00:00:00Z"},

@@ -85,7 +85,7 @@ def test_a_flow_at_its_parallelism_waits_for_an_end_and_holds_up_nobody() -> Non
     fill(queue, wide, 5)
     served = Counter(f.flow_id for _, f in queue.take(0, 10))
     assert served == {1: 2, 2: 5}
-    assert not queue.runnable
+    assert not queue.runnable(0)
     queue.end(narrow, SUCCESS, 1)
     assert [f.flow_id for _, f in queue.take(1, 10)] == [1]
 

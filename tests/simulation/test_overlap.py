@@ -21,7 +21,7 @@ START = "2026-11-30T11:59:55Z"
 TAKES_MS = 25_000
 TARGET = {"url": "http://127.0.0.1:9/hook", "timeout_seconds": 60}
 SUCCESS = Outcome(name="success", status=200)
-BROKEN = Outcome(name="http_error", status=503)
+BROKEN = Outcome(name="http_error", status=500)
 
 
 def attempt_of(request: HttpRequest) -> int:

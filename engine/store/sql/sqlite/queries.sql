@@ -62,12 +62,13 @@ ORDER BY s.name LIMIT :limit;
 INSERT INTO schedule (
   public_id, tenant, name, labels, timetable_id, at, written, start_at, end_at, max_runs,
   counted_after, owed_after, last_owed, jitter_seconds, jitter_source, offset_ms, deadline_seconds,
-  overlap, catch_up, catch_up_window_seconds, target_id, retry, delete_after_completion,
-  pause_after_failures, paused_at, pause_reason, paused_until, revision, created_at, updated_at
+  overlap, catch_up, catch_up_window_seconds, target_id, retry, flow_id, flow_key, priority,
+  delete_after_completion, pause_after_failures, paused_at, pause_reason, paused_until, revision, created_at, updated_at
 ) VALUES (
   :public_id, :tenant, :name, :labels, :timetable_id, :at, :written, :start_at, :end_at, :max_runs,
   :counted_after, :owed_after, :last_owed, :jitter_seconds, :jitter_source, :offset_ms,
-  :deadline_seconds, :overlap, :catch_up, :catch_up_window_seconds, :target_id, :retry,
+  :deadline_seconds, :overlap, :catch_up, :catch_up_window_seconds, :target_id, :retry, :flow_id,
+  :flow_key, :priority,
   :delete_after_completion, :pause_after_failures, :paused_at, :pause_reason, :paused_until,
   :revision, :created_at, :updated_at
 )
@@ -80,7 +81,8 @@ ON CONFLICT (public_id) DO UPDATE SET
   offset_ms = excluded.offset_ms, deadline_seconds = excluded.deadline_seconds,
   overlap = excluded.overlap, catch_up = excluded.catch_up,
   catch_up_window_seconds = excluded.catch_up_window_seconds, target_id = excluded.target_id,
-  retry = excluded.retry, delete_after_completion = excluded.delete_after_completion,
+  retry = excluded.retry, flow_id = excluded.flow_id, flow_key = excluded.flow_key,
+  priority = excluded.priority, delete_after_completion = excluded.delete_after_completion,
   pause_after_failures = excluded.pause_after_failures,
   failures = CASE WHEN excluded.paused_at IS NULL AND paused_at IS NOT NULL THEN 0 ELSE failures END,
   paused_at = excluded.paused_at, pause_reason = excluded.pause_reason,
@@ -114,8 +116,8 @@ ORDER BY offset_ms, id LIMIT 1 OFFSET :limit - 1;
 -- The runs of one occurrence for a range of offsets. A run that was cancelled before its first
 -- attempt because its instant had vanished is planned anew when the instant is back. In order of
 -- id, which is that of the key: sorting costs less than going to and fro in two trees.
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
-SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'schedule', target_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'schedule', target_id, flow_id
 FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
   AND (offset_ms, id) <= (:until_offset, :until_id)
@@ -125,7 +127,8 @@ WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
 ORDER BY id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
-  reason = NULL, target_id = excluded.target_id, ended_at = NULL
+  reason = NULL, target_id = excluded.target_id,
+  flow_id = excluded.flow_id, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
 RETURNING fire_after - fire_after % 10;
 
@@ -137,8 +140,8 @@ WHERE at + offset_ms >= :after AND at + offset_ms <= :until AND (at + offset_ms,
 ORDER BY at + offset_ms, id LIMIT 1 OFFSET :limit - 1;
 
 -- name: plan_at
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
-SELECT at, id, at + offset_ms, at + offset_ms, 'planned', 'schedule', target_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+SELECT at, id, at + offset_ms, at + offset_ms, 'planned', 'schedule', target_id, flow_id
 FROM schedule INDEXED BY schedule_at_idx
 WHERE at + offset_ms >= :after AND at + offset_ms <= :until
   AND (at + offset_ms, id) > (:after, :id) AND (at + offset_ms, id) <= (:until, :until_id)
@@ -147,17 +150,20 @@ WHERE at + offset_ms >= :after AND at + offset_ms <= :until
 ORDER BY at + offset_ms, id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
-  reason = NULL, target_id = excluded.target_id, ended_at = NULL
+  reason = NULL, target_id = excluded.target_id,
+  flow_id = excluded.flow_id, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
 RETURNING scheduled_for, fire_after - fire_after % 10;
 
 -- name: plan_run
 -- One run by itself: an edit's, a catch-up's.
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
-VALUES (:scheduled_for, :schedule_id, :fire_after, :next_attempt_at, 'planned', :trigger, :target_id)
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+VALUES (:scheduled_for, :schedule_id, :fire_after, :next_attempt_at, 'planned', :trigger, :target_id,
+  :flow_id)
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
-  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id, ended_at = NULL
+  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id,
+  flow_id = excluded.flow_id, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
 
 -- name: list_taken_instants
@@ -168,19 +174,20 @@ WHERE s.public_id = :public_id AND r.scheduled_for > :after AND r.scheduled_for 
   AND NOT (r.state = 'cancelled' AND r.attempt = 0 AND r.reason IN ('vanished', 'deleted'));
 
 -- name: plan_backfill_run
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
-SELECT :scheduled_for, id, :fire_after, :next_attempt_at, 'planned', 'backfill', target_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+SELECT :scheduled_for, id, :fire_after, :next_attempt_at, 'planned', 'backfill', target_id, flow_id
 FROM schedule WHERE public_id = :public_id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
-  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id, ended_at = NULL
+  reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id,
+  flow_id = excluded.flow_id, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
 RETURNING next_attempt_at, scheduled_for, schedule_id;
 
 -- name: plan_manual_run
 -- The next free millisecond that is not 000.
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id)
-SELECT :scheduled_for, id, :scheduled_for, :scheduled_for, 'planned', 'manual', target_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+SELECT :scheduled_for, id, :scheduled_for, :scheduled_for, 'planned', 'manual', target_id, flow_id
 FROM schedule WHERE id = :schedule_id
 ON CONFLICT DO NOTHING;
 
@@ -198,8 +205,9 @@ UPDATE job_run SET fire_after = :fire_after, next_attempt_at = :fire_after
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'planned' AND attempt = 0;
 
 -- name: retarget_planned_runs
-UPDATE job_run SET target_id = :target_id
-WHERE schedule_id = :schedule_id AND state = 'planned' AND attempt = 0 AND target_id <> :target_id
+UPDATE job_run SET target_id = :target_id, flow_id = :flow_id
+WHERE schedule_id = :schedule_id AND state = 'planned' AND attempt = 0
+  AND (target_id <> :target_id OR flow_id <> :flow_id)
   AND trigger = 'schedule'
   AND scheduled_for >= -901000 + (SELECT min(next_attempt_at) FROM job_run INDEXED BY job_run_claim_idx
     WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL);
@@ -272,12 +280,63 @@ WHERE schedule_id >= :first AND schedule_id <= :last AND reason IN ('paused', 'c
   AND until > :after AND after < :until;
 
 -- name: list_due
--- What to hold in memory next, in the order in which it becomes due.
-SELECT next_attempt_at, scheduled_for, schedule_id FROM job_run INDEXED BY job_run_claim_idx
-WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL
-  AND (next_attempt_at, scheduled_for, schedule_id) > (:due, :scheduled_for, :schedule_id)
-  AND next_attempt_at <= :until
-ORDER BY next_attempt_at, scheduled_for, schedule_id LIMIT :limit;
+-- What to hold in memory next, in the order in which it becomes due. Class 0: fresh, 1: a retry,
+-- 2: catch-up and backfill.
+SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.flow_id,
+  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.attempt > 0 THEN 1 ELSE 0 END, s.priority
+FROM job_run r INDEXED BY job_run_claim_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
+  AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
+  AND r.next_attempt_at <= :until
+ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
+
+-- name: list_due_of_flow
+-- The same for one flow's backlog, from `due` on and its own key order.
+SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.flow_id,
+  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.attempt > 0 THEN 1 ELSE 0 END, s.priority
+FROM job_run r INDEXED BY job_run_flow_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE r.flow_id = :flow_id AND r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
+  AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
+  AND r.next_attempt_at <= :until
+ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
+
+-- name: get_flow
+SELECT id, tenant, key, rate, parallelism, paused FROM flow WHERE id = ?;
+
+-- name: intern_flow
+INSERT INTO flow (tenant, key) VALUES (:tenant, :key) ON CONFLICT DO UPDATE SET key = key RETURNING id;
+
+-- name: set_flow
+INSERT INTO flow (tenant, key, rate, parallelism, paused)
+VALUES (:tenant, :key, :rate, :parallelism, :paused)
+ON CONFLICT (tenant, key) DO UPDATE SET rate = excluded.rate, parallelism = excluded.parallelism,
+  paused = excluded.paused
+RETURNING id, tenant, key, rate, parallelism, paused;
+
+-- name: list_flows
+SELECT id, tenant, key, rate, parallelism, paused FROM flow
+WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit;
+
+-- name: get_flow_by_key
+SELECT id, tenant, key, rate, parallelism, paused FROM flow WHERE tenant = ? AND key = ?;
+
+-- name: list_waiting_of_flow
+-- For spreading a flow's backlog again: what is due now.
+SELECT r.scheduled_for, r.schedule_id, r.fire_after, r.attempt, s.public_id
+FROM job_run r INDEXED BY job_run_flow_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE r.flow_id = :flow_id AND r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
+  AND r.next_attempt_at <= :now
+ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
+
+-- name: count_waiting_of_flow
+SELECT count(*) FROM job_run INDEXED BY job_run_flow_idx
+WHERE flow_id = :flow_id AND state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL
+  AND next_attempt_at <= :now;
+
+-- name: postpone_run
+UPDATE job_run SET next_attempt_at = :next_attempt_at
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id
+  AND state IN ('planned', 'retry_wait');
 
 -- name: list_claims
 -- One row, a JSON array of arrays. Statements of the hot path take and give whole batches: each row
@@ -348,9 +407,9 @@ ON CONFLICT DO NOTHING;
 -- name: end_attempts
 -- A retry of a schedule deleted meanwhile is not due any more: cancelled instead.
 WITH ended (scheduled_for, schedule_id, number, state, reason, next_attempt_at, first_attempt_at,
-  ended_at) AS (
+  ended_at, is_probe) AS (
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-    value ->> 7 FROM json_each(:ended))
+    value ->> 7, value ->> 8 FROM json_each(:ended))
 UPDATE job_run SET
   state = CASE WHEN e.state = 'retry_wait' AND EXISTS
     (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
@@ -359,7 +418,8 @@ UPDATE job_run SET
     (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
     THEN 'deleted' ELSE e.reason END,
   next_attempt_at = e.next_attempt_at, attempt_started_at = NULL,
-  first_attempt_at = e.first_attempt_at, ended_at = e.ended_at
+  first_attempt_at = e.first_attempt_at, granted_from = granted_from + e.is_probe,
+  ended_at = e.ended_at
 FROM ended e
 WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
   AND job_run.state = 'attempting' AND job_run.attempt = e.number;
@@ -442,7 +502,7 @@ WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
 -- name: list_caught_up_all
 -- Schedules that run every missed occurrence weigh more than one run each.
 SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
-  target_id, public_id
+  target_id, public_id, flow_id
 FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
   AND catch_up = 'all';
@@ -450,7 +510,7 @@ WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
 -- name: list_missed_planned
 -- Schedules with rows planned before the downtime and never attempted.
 SELECT s.id, s.timetable_id, s.at, s.offset_ms, s.owed_after, s.start_at, s.last_owed, s.catch_up,
-  s.catch_up_window_seconds, s.target_id, s.public_id
+  s.catch_up_window_seconds, s.target_id, s.public_id, s.flow_id
 FROM (
   SELECT DISTINCT schedule_id FROM (
     SELECT schedule_id FROM job_run INDEXED BY job_run_claim_idx
@@ -467,7 +527,7 @@ ORDER BY scheduled_for;
 
 -- name: list_missed_at
 SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
-  target_id, public_id
+  target_id, public_id, flow_id
 FROM schedule INDEXED BY schedule_at_idx
 WHERE at + offset_ms > :after AND at + offset_ms <= :until
   AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
@@ -479,12 +539,12 @@ ORDER BY at + offset_ms LIMIT :limit;
 
 -- name: get_missed
 SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
-  target_id, public_id
+  target_id, public_id, flow_id
 FROM schedule WHERE id = ?;
 
 -- name: list_missed_of_timetable
 SELECT id, timetable_id, at, offset_ms, owed_after, start_at, last_owed, catch_up, catch_up_window_seconds,
-  target_id, public_id
+  target_id, public_id, flow_id
 FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :schedule_id)
   AND deleted_at IS NULL AND paused_at IS NULL

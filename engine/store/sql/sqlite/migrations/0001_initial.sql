@@ -33,6 +33,18 @@ CREATE TABLE target (
   timeout_seconds INTEGER NOT NULL
 ) STRICT;
 
+-- What is limited, fair and broken together: a tenant's runs under one key, by default the host and
+-- port that they go to. A row is made when a schedule first names it, or somebody sets its limits.
+CREATE TABLE flow (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant      TEXT NOT NULL,
+  key         TEXT NOT NULL,
+  rate        INTEGER CHECK (rate > 0),
+  parallelism INTEGER NOT NULL DEFAULT 20 CHECK (parallelism > 0),
+  paused      INTEGER NOT NULL DEFAULT 0 CHECK (paused IN (0, 1)),
+  UNIQUE (tenant, key)
+) STRICT;
+
 -- A deleted schedule keeps its row while runs of it remain, so that made again it is the same one.
 CREATE TABLE schedule (
   id                      INTEGER PRIMARY KEY,
@@ -58,6 +70,9 @@ CREATE TABLE schedule (
   catch_up_window_seconds INTEGER,
   target_id               INTEGER NOT NULL REFERENCES target (id),
   retry                   TEXT,
+  flow_id                 INTEGER NOT NULL REFERENCES flow (id),
+  flow_key                TEXT,
+  priority                INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
   delete_after_completion INTEGER NOT NULL CHECK (delete_after_completion IN (0, 1)),
   pause_after_failures    INTEGER NOT NULL,
   failures                INTEGER NOT NULL DEFAULT 0,
@@ -97,6 +112,7 @@ CREATE TABLE job_run (
   reason             TEXT,
   trigger            TEXT NOT NULL CHECK (trigger IN ('schedule', 'manual', 'backfill', 'catch_up')),
   target_id          INTEGER NOT NULL REFERENCES target (id),
+  flow_id            INTEGER NOT NULL REFERENCES flow (id),
   attempt            INTEGER NOT NULL DEFAULT 0,
   granted_from       INTEGER NOT NULL DEFAULT 0,
   first_attempt_at   INTEGER,
@@ -107,6 +123,10 @@ CREATE TABLE job_run (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX job_run_claim_idx ON job_run (next_attempt_at)
+  WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL;
+
+-- One flow's backlog, in the order in which it became due: it is read back flow by flow.
+CREATE INDEX job_run_flow_idx ON job_run (flow_id, next_attempt_at)
   WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL;
 
 CREATE INDEX job_run_attempting_idx ON job_run (attempt_started_at) WHERE state = 'attempting';

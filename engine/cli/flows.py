@@ -1,0 +1,62 @@
+"""`offbeat flows`: what is limited, fair and broken together, and setting its limits."""
+
+import click
+
+from engine.cli.client import Client
+from engine.cli.options import example, output, server
+from engine.cli.output import show_json, show_table
+
+
+@click.group(
+    "flows",
+    invoke_without_command=True,
+    epilog=example("offbeat flows", "offbeat flows limit api.example.com:443 --rate 50"),
+)
+@server
+@output
+@click.pass_context
+def command(context: click.Context, *, server: str, form: str) -> None:
+    """List all flows by key, or set the limits of one."""
+    if context.invoked_subcommand is not None:
+        return
+    with Client(server) as client:
+        documents = list(client.rows("/v1/flows"))
+    if form == "json":
+        show_json(documents)
+        return
+    columns = ("key", "rate", "parallelism", "in flight", "held", "breaker")
+    show_table(
+        columns,
+        [
+            (
+                document["key"],
+                _rate(document["effective_rate"], document["rate"]),
+                "paused" if document["paused"] else str(document["parallelism"]),
+                str(document["inflight"]),
+                str(document["held"]),
+                document["breaker"],
+            )
+            for document in documents
+        ],
+    )
+
+
+@command.command("limit", epilog=example("offbeat flows limit api.example.com:443 --rate 50"))
+@click.argument("key")
+@click.option("--rate", type=int, help="Attempts a second at most; without it, no limit.")
+@click.option("--parallelism", type=int, help="Attempts under way at most (default 20).")
+@click.option("--pause", "paused", is_flag=True, help="Send nothing until the next `limit`.")
+@server
+def limit(
+    *, key: str, rate: int | None, parallelism: int | None, paused: bool, server: str
+) -> None:
+    """Set the limits of the flow KEY; what is left out becomes the default."""
+    body = {"rate": rate, "parallelism": parallelism, "paused": paused}
+    with Client(server) as client:
+        show_json(client.call("PUT", f"/v1/flows/{key}", body=body))
+
+
+def _rate(effective: int | None, limit: int | None) -> str:
+    if effective == limit:
+        return "-" if limit is None else f"{limit}/s"
+    return f"{effective}/s (throttled)"

@@ -1,0 +1,65 @@
+"""`/v1/flows`: the limits of what is fair and broken together, and how each flow stands."""
+
+from typing import Any
+
+from aiohttp import web
+
+from engine.core.document import FLOW_KEY_LENGTH_MAX
+from engine.core.errors import Fault, Invalid
+from engine.core.fields import Fields
+from engine.core.flow import PARALLELISM
+from engine.services.flows import FlowState
+from engine.web.json_bodies import json_response, list_response, read_json
+from engine.web.ports import ENGINE
+from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
+
+# As the engine's own rate and concurrency are bounded: no machine nears them.
+RATE_MAX = 1_000_000
+PARALLELISM_MAX = 10_000
+
+INPUT_FIELDS = frozenset({"rate", "parallelism", "paused"})
+SHOWN_FIELDS = frozenset({"key", "inflight", "held", "breaker", "effective_rate"})
+
+
+async def put_flow(request: web.Request) -> web.Response:
+    """Set a flow's limits; what is left out is the default. They hold at once."""
+    key = request.match_info["key"]
+    faults: list[Fault] = []
+    known = INPUT_FIELDS | SHOWN_FIELDS
+    fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
+    rate = fields.integer("rate", None, low=1, high=RATE_MAX)
+    parallelism = fields.integer("parallelism", PARALLELISM, low=1, high=PARALLELISM_MAX)
+    paused = fields.flag("paused", False)
+    if len(key) > FLOW_KEY_LENGTH_MAX:
+        faults.append(Fault("", f"a flow's key has at most {FLOW_KEY_LENGTH_MAX} characters"))
+    if faults:
+        raise Invalid(*faults)
+    state = await request.app[ENGINE].flows.put(
+        key, rate=rate, parallelism=parallelism, paused=paused
+    )
+    return json_response(_document(state))
+
+
+async def get_flow(request: web.Request) -> web.Response:
+    return json_response(_document(await request.app[ENGINE].flows.get(request.match_info["key"])))
+
+
+async def list_flows(request: web.Request) -> web.Response:
+    """By key."""
+    with query_of(request, "limit", "cursor") as query:
+        limit, after_key = read_limit(query), read_name_cursor(query)
+    page, next_key = await request.app[ENGINE].flows.page(limit=limit, after_key=after_key)
+    return await list_response((_document(state) for state in page), write_cursor(next_key))
+
+
+def _document(state: FlowState) -> dict[str, Any]:
+    return {
+        "key": state.limits.key,
+        "rate": state.limits.rate,
+        "parallelism": state.limits.parallelism,
+        "paused": state.limits.paused,
+        "effective_rate": state.effective_rate,
+        "inflight": state.inflight,
+        "held": state.held,
+        "breaker": state.door,
+    }

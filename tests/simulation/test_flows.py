@@ -1,0 +1,122 @@
+"""Flows in the real engine: limits, breakers, fairness, memory (SPEC §8), in virtual time."""
+
+from collections import Counter
+from pathlib import Path
+
+from engine.core.model import Outcome
+from engine.services.transport import HttpRequest
+from tests.simulation.world import MINUTE_MS, World, put, simulate
+
+SUCCESS = Outcome(name="success", status=200)
+DOWN = Outcome(name="connect_error")
+
+
+def target(host: str) -> dict[str, str]:
+    return {"url": f"http://{host}.example/hook"}
+
+
+def host_of(request: HttpRequest) -> str:
+    return request.url.split("/")[2].split(".")[0]
+
+
+def test_a_hung_destination_holds_up_nobody_else(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine(concurrency=100) as engine:
+            for index in range(200):
+                await put(engine, f"hung-{index}", at="2026-11-30T12:00:20Z", target=target("hung"))
+            for index in range(500):
+                host = f"good-{index % 99}"
+                await put(engine, f"g-{index}", at="2026-11-30T12:00:20Z", target=target(host))
+            await world.until("2026-11-30T12:00:25Z")
+        by_host = Counter(host_of(request) for _, request in world.ledger)
+        assert by_host["hung"] == 20  # Its parallelism, and no more.
+        assert sum(by_host.values()) - by_host["hung"] == 500
+
+    simulate(
+        main,
+        directory,
+        "2026-11-30T12:00:00Z",
+        delay_ms=lambda r: 10 * MINUTE_MS if host_of(r) == "hung" else 10,
+    )
+
+
+def test_limits_set_through_a_flow_hold_at_once_and_after_a_restart(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            for index in range(30):
+                await put(engine, f"s{index}", at="2026-11-30T12:00:20Z", flow_key="slow")
+            await engine.flows.put("slow", rate=2, parallelism=5, paused=False)
+            await world.until("2026-11-30T12:00:25Z")
+        first = len(world.ledger)
+        assert 8 <= first <= 11  # Two a second for five seconds.
+        async with world.engine():
+            await world.clock.run_for(5_000)
+        assert 8 <= len(world.ledger) - first <= 11
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_paused_flow_sends_nothing_until_it_is_resumed(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", at="2026-11-30T12:00:05Z", flow_key="f")
+            await engine.flows.put("f", rate=None, parallelism=20, paused=True)
+            await world.until("2026-11-30T12:01:00Z")
+            assert world.ledger == []
+            await engine.flows.put("f", rate=None, parallelism=20, paused=False)
+            await world.clock.run_for(10)
+            assert len(world.ledger) == 1
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_receiver_that_is_down_gets_probes_and_costs_no_attempts(directory: Path) -> None:
+    """Ten minutes down with 1,000 waiting: what comes after is spread, and the same each time."""
+    back = "2026-11-30T12:10:00Z"
+
+    async def main(world: World) -> list[str]:
+        def answer(_: HttpRequest) -> Outcome:
+            return DOWN if world.now() < back else SUCCESS
+
+        world.answer = answer
+        async with world.engine(rate=100) as engine:
+            for index in range(1_000):
+                second = index % 60
+                at = f"2026-11-30T12:0{1 + second // 60}:{second:02d}Z"
+                await put(engine, f"s{index}", at=at)
+            await world.until("2026-11-30T12:12:00Z")
+        down = [s for s in world.sent() if s.at < back]
+        # Ten that open the breaker (some are under way by then), and a probe a minute at last.
+        assert len(down) < 50
+        assert max(Counter(s.key for s in down).values()) <= 8
+        after = Counter(s.at[:19] for s in world.sent() if s.at >= back)
+        assert sum(after.values()) == 1_000
+        (failed,) = world.rows("SELECT count(*) FROM job_run WHERE state = 'failed'")
+        assert failed == (0,)
+        spread = [n for at, n in after.items()]
+        assert max(spread) <= 1.5 * sum(spread) / len(spread) + 8
+        return [f"{s.at} {s.key}" for s in world.sent()]
+
+    start = "2026-11-30T12:00:30Z"
+    first, second = (simulate(main, directory / name, start) for name in ("first", "second"))
+    assert first == second
+
+
+def test_one_flows_backlog_leaves_room_for_the_others(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine(rate=100_000) as engine:
+            engine.waiting._capacity = 500
+            for index in range(2_000):
+                await put(engine, f"big-{index}", at="2026-11-30T12:00:20Z", flow_key="big")
+            await engine.flows.put("big", rate=50, parallelism=20, paused=False)
+            await put(engine, "small", every=1, flow_key="small")
+            await world.until("2026-11-30T12:00:31Z")
+            assert len(engine.waiting) <= 500
+            small = [s for s in world.sent("small") if s.at >= "2026-11-30T12:00:20"]
+            assert [s.at for s in small] == [s.scheduled_for for s in small]
+            assert len(small) == 11
+            await world.until("2026-11-30T12:01:20Z")
+        big = [s.name for s in world.sent() if s.name.startswith("big")]
+        assert len(big) == len(set(big)) == 2_000
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
