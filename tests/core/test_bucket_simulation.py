@@ -1,3 +1,5 @@
+"""One curve through one bucket: what is served when, and who waits how long."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,3 +1,5 @@
+"""Forecasts, held against the closed forms, and the verdicts on them."""
+
 import pytest
 
 from engine.core import forecast

@@ -1,3 +1,5 @@
+"""Which changes of jitter are advised, and when none is."""
+
 from engine.core.bucket_simulation import Bucket
 from engine.core.herd_advice import CHANGES_MAX, advise
 from engine.core.model import IntervalTrigger

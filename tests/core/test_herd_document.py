@@ -1,3 +1,5 @@
+"""What a forecast or a what-if may be asked for, and how the rest is refused."""
+
 from typing import Any
 
 import pytest

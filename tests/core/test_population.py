@@ -1,3 +1,5 @@
+"""Curves from timetables and offsets, held against a plain loop."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 

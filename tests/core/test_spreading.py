@@ -1,3 +1,5 @@
+"""Expected curves, and the least jitter and rate, held against the closed forms."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,3 +1,5 @@
+"""What is selected, what changes, and how exactly it is known."""
+
 import pytest
 
 from engine.core.bucket_simulation import Bucket

@@ -24,6 +24,7 @@ HERD = Crowd(
 class MemoryHerd:
     """A journal of one timetable, that notes what it is asked and how many ask at once."""
 
+    clock: VirtualClock
     crowd: Crowd = HERD
     asked: list[Any] = field(default_factory=list)
     asking: int = 0
@@ -33,7 +34,7 @@ class MemoryHerd:
         self.asked.append((now_ms, start_s, end_s))
         self.asking += 1
         self.asking_most = max(self.asking, self.asking_most)
-        await asyncio.sleep(1)
+        await self.clock.run_for(1_000)
         self.asking -= 1
         return Standing(crowds=(self.crowd,), backlog=7 if start_s == now_ms // 1000 + 1 else 0)
 
@@ -56,7 +57,7 @@ def forecasts(clock: VirtualClock, store: MemoryHerd) -> Forecasts:
 
 def test_a_span_that_begins_now_is_simulated_from_what_there_is():
     async def main(clock: VirtualClock) -> None:
-        store = MemoryHerd()
+        store = MemoryHerd(clock)
         span = Span(from_s=NOON + 900, to_s=NOON + 1000)
         forecast, _ = await forecasts(clock, store).forecast(span)
         assert store.asked == [(NOON_MS, NOON + 1, NOON + 1000)]
@@ -68,7 +69,7 @@ def test_a_span_that_begins_now_is_simulated_from_what_there_is():
 
 def test_a_later_span_is_simulated_from_the_reach_of_jitter_before_it():
     async def main(clock: VirtualClock) -> None:
-        store = MemoryHerd()
+        store = MemoryHerd(clock)
         span = Span(from_s=NOON + 902, to_s=NOON + 1000)
         forecast, _ = await forecasts(clock, store).forecast(span)
         assert store.asked == [(NOON_MS, NOON + 2, NOON + 1000)]
@@ -79,7 +80,7 @@ def test_a_later_span_is_simulated_from_the_reach_of_jitter_before_it():
 
 def test_names_are_scaled_up_from_the_sample_and_hosts_lose_their_credentials():
     async def main(clock: VirtualClock) -> None:
-        _, top = await forecasts(clock, MemoryHerd()).forecast(
+        _, top = await forecasts(clock, MemoryHerd(clock)).forecast(
             Span(from_s=NOON + 1, to_s=NOON + 7201)
         )
         assert top.tenants == [("t", 600_000)]
@@ -92,8 +93,8 @@ def test_offsets_of_too_many_schedules_are_not_computed():
     async def main(clock: VirtualClock) -> None:
         span = Span(from_s=NOON + 1, to_s=NOON + 7201)
         many, few = (
-            MemoryHerd(),
-            MemoryHerd(Crowd(timetable_id=1, trigger=HERD.trigger, counts={0: 100})),
+            MemoryHerd(clock),
+            MemoryHerd(clock, Crowd(timetable_id=1, trigger=HERD.trigger, counts={0: 100})),
         )
         expected = await forecasts(clock, many).what_if(Change(jitter_seconds=60), span)
         exact = await forecasts(clock, few).what_if(Change(jitter_seconds=60), span)
@@ -106,7 +107,7 @@ def test_offsets_of_too_many_schedules_are_not_computed():
 
 def test_what_passes_of_a_span_while_a_question_waits_is_left_out():
     async def main(clock: VirtualClock) -> None:
-        asked = forecasts(clock, MemoryHerd())
+        asked = forecasts(clock, MemoryHerd(clock))
         span = Span(from_s=NOON + 1, to_s=NOON + 2)
         answers = await asyncio.gather(*(asked.forecast(span) for _ in range(4)))
         assert [(f.start_s - NOON, len(f.planned)) for f, _ in answers] == [
@@ -121,7 +122,7 @@ def test_what_passes_of_a_span_while_a_question_waits_is_left_out():
 
 def test_questions_take_turns():
     async def main(clock: VirtualClock) -> None:
-        store = MemoryHerd()
+        store = MemoryHerd(clock)
         asked = forecasts(clock, store)
         span = Span(from_s=NOON + 1, to_s=NOON + 60)
         await asyncio.gather(*(asked.forecast(span) for _ in range(3)), asked.advice())
