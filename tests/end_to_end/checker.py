@@ -25,6 +25,12 @@ CLOCK_GRAIN_MS = 2
 UNDER_WAY_MS = 100
 """A claim that was on disk before a deletion may still start its attempt for this long after it."""
 
+MISSED_AFTER_MS = 10_000
+"""SPEC §6: what is later than this, and because nobody was there, is missed."""
+
+STALE_MS = 5_000
+"""A dying engine may not have said for this long that it was alive."""
+
 PER_ATTEMPT = {"x-attempt", "webhook-timestamp", "webhook-signature"}
 """The only headers that differ between two attempts of a run."""
 
@@ -34,7 +40,8 @@ class Evidence:
     """What a test has collected.
 
     `schedules`: documents as the API last gave them, by id. `until_ms`: everything scheduled up to
-    here has had the time to end. `kills`: when an engine was found dead.
+    here has had the time to end. `kills`: when an engine was found dead; `absences`: from when to
+    when none was ready.
     """
 
     ledger: Sequence[Request]
@@ -43,6 +50,7 @@ class Evidence:
     until_ms: int
     calls: Sequence[Call] = ()
     kills: Sequence[int] = ()
+    absences: Sequence[tuple[int, int]] = ()
     rate: int = 1_000
     burst: int = 100
 
@@ -80,6 +88,7 @@ def check(evidence: Evidence) -> Report:
             "retried": sum(run.attempt_count > 1 for run in runs),
             "cut off by a crash": sum(a.outcome == "crash" for a in attempts),
             "seen twice after a crash": len(_seen_twice(evidence)),
+            "caught up with": sum(run.trigger == "catch_up" for run in runs),
             "kills": len(evidence.kills),
         },
     )
@@ -289,6 +298,15 @@ def forgotten(e: Evidence) -> Iterator[str]:
         yield from _sent_after_deletion(e, public_id, call)
 
 
+def misjudged(e: Evidence) -> Iterator[str]:
+    """SPEC §6: only what a long absence made late is caught up with."""
+    long = [(a, b) for a, b in e.absences if b - a > MISSED_AFTER_MS - STALE_MS]
+    for (public_id, instant), run in e.journal.runs.items():
+        excused = any(a - STALE_MS <= run.fire_after_ms <= b for a, b in long)
+        if run.trigger == "catch_up" and not excused:
+            yield f"caught up with though nobody was away: {public_id} {text_of(instant)}"
+
+
 def corrupt(e: Evidence) -> Iterator[str]:
     """The database is sound, and nothing was skipped: no downtime was long enough for a miss."""
     if e.journal.integrity != "ok":
@@ -308,6 +326,7 @@ RULES: tuple[Callable[[Evidence], Iterator[str]], ...] = (
     unprovoked,
     over_rate,
     forgotten,
+    misjudged,
     corrupt,
 )
 

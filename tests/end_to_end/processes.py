@@ -141,8 +141,10 @@ class Engine:
         self.log = log
         self.calls: list[Call] = []
         self.kills: list[int] = []
+        self.absences: list[tuple[int, int]] = []
         self.process: subprocess.Popen[bytes] | None = None
         self._log_from = 0
+        self._away_since_ms: int | None = None
         self._port: int | None = None
 
     @property
@@ -176,7 +178,11 @@ class Engine:
         self.wait_ready()
 
     def wait_ready(self) -> None:
+        """Wait until it is ready; how long none was, since the last that had been, is kept."""
         until(self.is_ready, "the engine is ready")
+        if self._away_since_ms is not None:
+            self.absences.append((self._away_since_ms, now_ms()))
+            self._away_since_ms = None
 
     def is_ready(self) -> bool:
         return self._address() is not None and self.ask("GET", "/readyz").status == 200
@@ -273,6 +279,7 @@ class Engine:
             self.process.kill()
             self.exit_code()
             self.kills.append(now_ms())
+            self._away_since_ms = self._away_since_ms or self.kills[-1]
 
     def _address(self) -> int | None:
         """The port, once the process listens."""

@@ -159,6 +159,13 @@ BREACHES = [
             calls=(replace(PUT, method="DELETE", status=204, answered_ms=FIRST),),
         ),
     ),
+    (
+        "misjudged",
+        replace(
+            with_runs({(ID, FIRST): replace(RUNS[ID, FIRST], trigger="catch_up")}),
+            absences=((FIRST - 100, FIRST + 4_000),),
+        ),
+    ),
     ("corrupt", replace(SOUND, journal=replace(SOUND.journal, integrity="row 1 missing"))),
     ("corrupt", replace(SOUND, journal=replace(SOUND.journal, counted=1))),
 ]
@@ -169,6 +176,11 @@ def test_sound_evidence_has_no_fault() -> None:
     assert report.faults == {}
     assert report.counts["requests"] == 3
     assert report.counts["seen twice after a crash"] == 1
+
+
+def test_a_long_absence_excuses_catching_up() -> None:
+    caught_up = with_runs({(ID, FIRST): replace(RUNS[ID, FIRST], trigger="catch_up")})
+    assert check(replace(caught_up, absences=((FIRST - 100, FIRST + 12_000),))).faults == {}
 
 
 @pytest.mark.parametrize(("invariant", "evidence"), BREACHES)

@@ -24,6 +24,10 @@ RATE, BURST = 60, 6
 
 FLAGS = ("--rate", str(RATE), "--burst", str(BURST))
 RETRY = {"max_attempts": 20, "min_backoff_seconds": 1, "max_backoff_seconds": 2}
+PATIENT = {"retry": RETRY, "catch_up": "all"}
+"""Everything owed is delivered in the end, even when a start takes more than the ten seconds after
+which a machine that is too busy may call it a miss; the checker knows how long nobody was there."""
+
 WHIMS = "fail=12&drop=4&delay_ms=150"
 COUNTER = "counter"
 
@@ -69,7 +73,7 @@ def test_a_restart_gives_no_burst_away(engine: Engine, receiver: Receiver) -> No
 def put_schedules(engine: Engine, receiver: Receiver) -> None:
     """Intervals with and without jitter, also wider than the interval, a cron, and the counter."""
     target = {"url": receiver.url(f"/flaky?{WHIMS}"), "method": "POST", "json": {"fixed": True}}
-    common = {"target": target, "retry": RETRY}
+    common = {"target": target, **PATIENT}
     for index in range(3):
         engine.put(f"second-{index}", {"every": 1, "jitter_seconds": index, **common})
         engine.put(f"two-{index}", {"every": 2, "phase": index % 2, "jitter_seconds": 4, **common})
@@ -90,13 +94,13 @@ def live_a_while(engine: Engine, receiver: Receiver, chance: random.Random, cycl
         # Acknowledged in the last moment: it must be there in the next life.
         url = receiver.url(f"/last?{WHIMS}")
         at = text_of(now_ms() + chance.randrange(100, 3_000))
-        document = {"at": at, "target": {"url": url}, "retry": RETRY}
+        document = {"at": at, "target": {"url": url}, **PATIENT}
         engine.write("PUT", f"/v1/schedules/last-{cycle}", document)
 
 
 def write_some(engine: Engine, receiver: Receiver, chance: random.Random, cycle: int) -> None:
     """A one-shot in the lookahead or beyond, a manual run, and a schedule that soon goes again."""
-    common = {"target": {"url": receiver.url(f"/once?{WHIMS}")}, "retry": RETRY}
+    common = {"target": {"url": receiver.url(f"/once?{WHIMS}")}, **PATIENT}
     at = text_of(now_ms() + chance.randrange(20, 8_000))
     engine.write("PUT", f"/v1/schedules/once-{cycle}", {"at": at, **common})
     engine.write("POST", "/v1/schedules/second-0:trigger")

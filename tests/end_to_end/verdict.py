@@ -33,6 +33,7 @@ def drain_and_check(
             until_ms=until_ms,
             calls=engine.calls,
             kills=engine.kills,
+            absences=engine.absences,
             rate=rate,
             burst=burst,
         )
