@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import orjson
 import structlog
 import uvloop
 
@@ -23,6 +22,7 @@ from engine.config import Config
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
+from engine.log_lines import log_to_stderr
 from engine.services.audit import Audit
 from engine.services.backfill import Backfills
 from engine.services.dispatcher import Dispatcher
@@ -247,6 +247,7 @@ class Engine:
             rate=config.rate,
             burst=config.burst_tokens,
             days=config.history_days,
+            ready=lambda: waiting.ready,
             oldest_due_ms=lambda: waiting.oldest_due_ms,
             tokens=lambda: self.dispatcher.tokens,
         )
@@ -348,7 +349,7 @@ def run(config: Config) -> int:
 
     Raises the errors of `core.errors` for what a person can put right.
     """
-    _log_to_stderr()
+    log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(config))
@@ -395,24 +396,3 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _log_to_stderr() -> None:
-    """One event is one line on stderr: JSON, or for a person at a terminal something to read."""
-    render = (
-        structlog.dev.ConsoleRenderer()
-        if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer(
-            serializer=lambda event, **_: orjson.dumps(event).decode()
-        )
-    )
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            render,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )

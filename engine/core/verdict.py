@@ -225,7 +225,7 @@ def _downstream(figures: Figures) -> Verdict:
     return Verdict(
         name=VerdictName.DOWNSTREAM,
         sentence=f"Due runs waited in {figures.held_seconds} of {figures.observed_seconds} s, in "
-        f"{figures.idle_seconds} of them beside unused tokens: slots or response times bind.",
-        advice="Make the receivers answer sooner, or raise concurrency; neither jitter nor a "
-        "higher rate helps.",
+        f"{figures.idle_seconds} of them beside unused tokens: slots, receivers or flows bind.",
+        advice="Look for slow receivers, and for flows that are limited, paused or broken; else "
+        "raise concurrency. Neither jitter nor a higher rate helps.",
     )

@@ -109,15 +109,17 @@ class Monitor:
         rate: int,
         burst: int,
         days: int,
+        ready: Callable[[], int],
         oldest_due_ms: Callable[[], int | None],
         tokens: Callable[[], int],
     ) -> None:
-        """`days`: how long records are kept; the two functions are asked once a second."""
+        """`days`: how long records are kept; the three functions are asked once a second."""
         self._clock = clock
         self._records = records
         self._rate = rate
         self._burst = burst
         self._days = days
+        self._ready = ready
         self._oldest_due_ms = oldest_due_ms
         self._tokens = tokens
         self._unwritten: deque[HerdRecord] = deque(maxlen=UNWRITTEN_MAX)
@@ -202,7 +204,9 @@ class Monitor:
             self._begin_anew(now_ms)
         self._sampled_ms = now_ms
         spare = self._tokens() >= max(1, self._burst // 2)
-        self._curves.sample(now_ms, oldest_due_ms=self._oldest_due_ms(), spare_tokens=spare)
+        # Less than a burst may wait for reasons of its own: a flow that is paused, a closed door.
+        oldest_ms = self._oldest_due_ms() if self._ready() > self._burst else None
+        self._curves.sample(now_ms, oldest_due_ms=oldest_ms, spare_tokens=spare)
         if _hour_of(now_ms) > self._hour_ms:
             self._hour_ms = _hour_of(now_ms)
             self._herd(self._hour_ms)  # It is recorded even when nothing is planned for it.

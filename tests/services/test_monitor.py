@@ -51,12 +51,14 @@ class World:
         self.records = Records()
         self.oldest_due_ms: int | None = None
         self.tokens = 100
+        self.ready = 0
         self.monitor = Monitor(
             self,
             self.records,
             rate=1_000,
             burst=100,
             days=7,
+            ready=lambda: self.ready,
             oldest_due_ms=lambda: self.oldest_due_ms,
             tokens=lambda: self.tokens,
         )
@@ -161,11 +163,15 @@ def test_a_shock_is_recorded_once_when_it_is_first_seen() -> None:
     assert world.verdicts() == ["retry_storm", "catch_up"]
 
 
-def test_waiting_beside_free_tokens_is_seen(world: World) -> None:
+@pytest.mark.parametrize(("ready", "verdict"), [(101, "downstream"), (100, "quiet")])
+def test_more_than_a_burst_waiting_beside_free_tokens_is_seen(
+    world: World, ready: int, verdict: str
+) -> None:
+    world.ready = ready
     for _ in range(30):
         world.oldest_due_ms = world.ms - 4_000
         world.until(world.ms + 1_000)
-    assert world.verdicts()[0] == "downstream"
+    assert world.monitor.current().verdict.name == verdict
 
 
 def test_a_record_waits_for_the_disk(world: World) -> None:
