@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import orjson
 import structlog
 import uvloop
 
@@ -22,7 +23,6 @@ from engine.config import Config
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
-from engine.log_lines import log_to_stderr
 from engine.services.audit import Audit
 from engine.services.backfill import Backfills
 from engine.services.dispatcher import Dispatcher
@@ -349,7 +349,7 @@ def run(config: Config) -> int:
 
     Raises the errors of `core.errors` for what a person can put right.
     """
-    log_to_stderr()
+    _log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(config))
@@ -396,3 +396,24 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _log_to_stderr() -> None:
+    """One event is one line on stderr: JSON, or for a person at a terminal something to read."""
+    render = (
+        structlog.dev.ConsoleRenderer()
+        if sys.stderr.isatty()
+        else structlog.processors.JSONRenderer(
+            serializer=lambda event, **_: orjson.dumps(event).decode()
+        )
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            render,
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
