@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import orjson
 import structlog
 import uvloop
 
@@ -30,6 +29,7 @@ from engine.services.figures import Figures
 from engine.services.flows import Flows
 from engine.services.forecast import Forecasts
 from engine.services.loader import LOOKAHEAD_MS, Loader
+from engine.services.log_lines import log_to_stderr
 from engine.services.monitor import Monitor
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
@@ -349,7 +349,7 @@ def run(config: Config) -> int:
 
     Raises the errors of `core.errors` for what a person can put right.
     """
-    _log_to_stderr()
+    log_to_stderr()
     sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(config))
@@ -396,24 +396,3 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _log_to_stderr() -> None:
-    """One event is one line on stderr: JSON, or for a person at a terminal something to read."""
-    render = (
-        structlog.dev.ConsoleRenderer()
-        if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer(
-            serializer=lambda event, **_: orjson.dumps(event).decode()
-        )
-    )
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            render,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )

@@ -15,15 +15,13 @@ from engine.core.model import (
     AtTrigger,
     Definition,
     Draft,
-    Occurrence,
     Pause,
     Run,
     Schedule,
     Trigger,
 )
-from engine.core.owed import Owing, last_owed_ms, owing
-from engine.core.settle import settle
-from engine.store import DueRun, KnownTimetable, Stored, overlap, revisions
+from engine.core.owed import last_owed_ms
+from engine.store import DueRun, KnownTimetable, Stored, overlap, revisions, settlement
 from engine.store.rows import (
     named_rows,
     run_of,
@@ -115,7 +113,7 @@ def delete(
     assert row is not None, "get() found it"
     row_id = row["id"]
     revisions.settle_past(db, row_id, schedule, now_ms)
-    _settle_runs(
+    settlement.settle_runs(
         db,
         schedule,
         None,
@@ -230,8 +228,8 @@ def _store(
         counted_after_ms=counted_after_ms,
     )
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
-    released = _release_held_runs(db, row_id, now_ms) if resumed else []
-    settled = _settle_runs(
+    released = settlement.release_held_runs(db, row_id, now_ms) if resumed else []
+    settled = settlement.settle_runs(
         db,
         previous,
         schedule,
@@ -360,62 +358,3 @@ def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int
     flow = {"tenant": definition.tenant, "key": key}
     flow_id = found[0] if found else db.execute(SQL["intern_flow"], flow).fetchone()[0]
     return timetable_id, target_id, flow_id
-
-
-def _release_held_runs(db: sqlite3.Connection, row_id: int, now_ms: int) -> list[DueRun]:
-    """The retries that waited for the end of a pause are due."""
-    values = {"schedule_id": row_id, "now": now_ms}
-    released: list[DueRun] = db.execute(SQL["release_held_runs"], values).fetchall()
-    return released
-
-
-def _settle_runs(
-    db: sqlite3.Connection,
-    previous: Schedule | None,
-    schedule: Schedule | None,
-    *,
-    row_id: int,
-    target_id: int,
-    flow_id: int,
-    now_ms: int,
-) -> list[DueRun]:
-    """Bring the runs in sight in line with the edit; those that have a new due time."""
-    planned = _planned(db, row_id) if previous else []
-    (_, watermark_ms, horizon_ms, _) = db.execute(SQL["get_progress"]).fetchone()
-    settlement = settle(
-        _active(previous),
-        _active(schedule),
-        planned,
-        now_ms=now_ms,
-        settled_ms=max(watermark_ms, now_ms - MISSED_AFTER_MS),
-        horizon_ms=horizon_ms,
-    )
-    ids = {"schedule_id": row_id, "target_id": target_id, "flow_id": flow_id}
-    for moved in settlement.move:
-        db.execute(SQL["move_planned_run"], {"schedule_id": row_id, **_times(moved)})
-    for instant in settlement.cancel:
-        key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
-        db.execute(SQL["cancel_planned_run"], key)
-    for new in settlement.insert:
-        run = {**ids, "trigger": "schedule", **_times(new)}
-        db.execute(SQL["plan_run"], {**run, "next_attempt_at": new.fire_after_ms})
-    if previous:
-        db.execute(SQL["retarget_planned_runs"], ids)
-    changed = (*settlement.insert, *settlement.move)
-    return [(o.fire_after_ms, o.scheduled_for_ms, row_id) for o in changed]
-
-
-def _planned(db: sqlite3.Connection, row_id: int) -> list[Occurrence]:
-    rows = db.execute(SQL["list_planned_of_schedule"], {"schedule_id": row_id}).fetchall()
-    return [Occurrence(scheduled_for_ms=at, fire_after_ms=fire) for at, fire in rows]
-
-
-def _active(schedule: Schedule | None) -> Owing | None:
-    return None if schedule is None or schedule.pause is not None else owing(schedule)
-
-
-def _times(occurrence: Occurrence) -> dict[str, int]:
-    return {
-        "scheduled_for": occurrence.scheduled_for_ms,
-        "fire_after": occurrence.fire_after_ms,
-    }

@@ -1,0 +1,81 @@
+"""Endings in SQLite: what finished attempts make of their runs and schedules."""
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import orjson
+
+from engine.core.lifecycle import TERMINAL
+from engine.core.model import State
+from engine.store import DueRun, Ended, overlap, schedules
+from engine.store.statements import statements
+
+SQL = statements()
+
+
+def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[DueRun]:
+    ends = accumulate(len(e.outcome.response) for e in ended)
+    attempts = [_attempt_columns(e, end) for e, end in zip(ended, ends, strict=True)]
+    responses = b"".join([e.outcome.response for e in ended])
+    db.execute(SQL["insert_attempts"], {"ended": _json(attempts), "responses": responses})
+    db.execute(SQL["end_attempts"], {"ended": _json([_run_columns(e) for e in ended])})
+    for e in ended:
+        if e.outcome.status == 410:
+            _pause_schedule(db, e, "the receiver answered 410 Gone")
+        if e.claim.pause_after_failures and e.state in TERMINAL:
+            _count_failures(db, e)
+        if e.claim.delete_after_completion and e.state in TERMINAL:
+            _delete_when_complete(db, e)
+    left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive and e.state in TERMINAL}
+    return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
+
+
+def _attempt_columns(e: Ended, response_end: int) -> tuple[Any, ...]:
+    """In the order of `insert_attempts`; the response by place, since JSON holds no bytes."""
+    claim, outcome = e.claim, e.outcome
+    length = len(outcome.response)
+    return (
+        *(claim.scheduled_for_ms, claim.schedule_row, claim.attempt),
+        *(e.started_at_ms, e.ended_at_ms, outcome.name, outcome.status, outcome.error),
+        *(response_end - length + 1, length, outcome.response_cut),  # SQL counts from 1.
+    )
+
+
+def _run_columns(e: Ended) -> tuple[Any, ...]:
+    """In the order of `end_attempts`."""
+    claim = e.claim
+    return (
+        *(claim.scheduled_for_ms, claim.schedule_row, claim.attempt),
+        *(e.state, e.reason, e.next_attempt_at_ms),
+        claim.first_attempt_at_ms or e.started_at_ms,
+        e.ended_at_ms if e.state in TERMINAL else None,
+        int(e.is_probe),
+    )
+
+
+def _json(rows: Sequence[tuple[Any, ...]]) -> str:
+    return orjson.dumps(rows).decode()
+
+
+def _pause_schedule(db: sqlite3.Connection, e: Ended, reason: str) -> None:
+    schedules.pause_if_live(db, e.claim.schedule_id, reason, e.ended_at_ms)
+
+
+def _count_failures(db: sqlite3.Connection, e: Ended) -> None:
+    if e.state != State.FAILED:
+        db.execute(SQL["clear_failures"], (e.claim.schedule_row,))
+        return
+    (failures,) = db.execute(SQL["count_failure"], (e.claim.schedule_row,)).fetchone()
+    if failures >= e.claim.pause_after_failures:
+        _pause_schedule(db, e, f"{failures} runs in a row failed")
+
+
+def _delete_when_complete(db: sqlite3.Connection, e: Ended) -> None:
+    """A schedule that asked for it goes when its last owed run, and any other, has ended."""
+    key = {"id": e.claim.schedule_row, "now": e.ended_at_ms}
+    complete = db.execute(SQL["get_completion"], key).fetchone()
+    (left,) = db.execute(SQL["count_unfinished_of_schedule"], (e.claim.schedule_row,)).fetchone()
+    if complete and complete[0] and not left:
+        schedules.delete(db, e.claim.schedule_id, e.ended_at_ms)
