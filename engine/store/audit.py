@@ -6,6 +6,7 @@ readers wait for it. Where it ended is where the next one begins.
 """
 
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -13,7 +14,7 @@ from typing import Any
 
 from engine.core.audit import Cover, Finding, Piece, Revision, Tally, missing, pieces, stretches
 from engine.core.owed import Owing
-from engine.core.timetable import compile_trigger
+from engine.core.timetable import Timetable, compile_trigger
 from engine.store.rows import timetable_of, trigger_of
 from engine.store.statements import statements
 from engine.store.writer import Reader
@@ -42,6 +43,53 @@ class _Audited:
     revisions: tuple[Revision, ...]
     counted: tuple[Cover, ...]
     pending: tuple[Cover, ...]
+
+
+class _Source:
+    """Owed instants and runs; what many schedules of a slice share is computed once."""
+
+    def __init__(self, db: sqlite3.Connection, after_ms: int, until_ms: int) -> None:
+        self._db = db
+        self._span = (after_ms, until_ms)
+        self._listed: dict[Timetable, list[int] | None] = {}
+
+    def owed(self, owing: Owing, after_ms: int, until_ms: int) -> list[int]:
+        """The first owed instants in (after, until], a page of them at most."""
+        listed = self._list(owing.timetable, after_ms, until_ms)
+        if listed is None:
+            return owing.between(after_ms, until_ms, OCCURRENCES_AUDITED_MAX)
+        begin_ms, end_ms = owing.clip(after_ms, until_ms)
+        return listed[bisect_right(listed, begin_ms) : bisect_right(listed, end_ms)]
+
+    def count(self, piece: Piece) -> int:
+        """How many are owed in it."""
+        if self._list(piece.owing.timetable, piece.after_ms, piece.until_ms) is None:
+            return piece.count()
+        return len(self.owed(piece.owing, piece.after_ms, piece.until_ms))
+
+    def runs(self, row: int, after_ms: int, until_ms: int) -> list[int]:
+        """The instants of a schedule's runs in (after, until], whatever made them."""
+        bounds = {"schedule_id": row, "after": after_ms, "until": until_ms}
+        return [instant for (instant,) in self._db.execute(SQL["list_runs_between"], bounds)]
+
+    def count_runs(self, row: int, piece: Piece) -> int:
+        """How many runs there are of what is owed in it."""
+        return sum(map(piece.owing.owes, self.runs(row, piece.after_ms, piece.until_ms)))
+
+    def count_runs_beside(self, row: int, piece: Piece) -> int:
+        """Those of them that a count of the piece has left out."""
+        bounds = {"schedule_id": row, "after": piece.after_ms, "until": piece.until_ms}
+        rows = self._db.execute(SQL["list_runs_beside_count"], bounds)
+        return sum(piece.owing.owes(instant) for (instant,) in rows)
+
+    def _list(self, timetable: Timetable, after_ms: int, until_ms: int) -> list[int] | None:
+        """All instants of the span, if they fit in a page and it holds what is asked for."""
+        if after_ms < self._span[0] or until_ms > self._span[1]:
+            return None
+        if timetable not in self._listed:
+            listed = timetable.between(*self._span, OCCURRENCES_AUDITED_MAX)
+            self._listed[timetable] = listed if len(listed) < OCCURRENCES_AUDITED_MAX else None
+        return self._listed[timetable]
 
 
 class SqliteAudit:
@@ -80,14 +128,14 @@ def _audit_slice(
     db: sqlite3.Connection, tenant: str, after_ms: int, until_ms: int, position: Position
 ) -> tuple[Tally, Position | None]:
     row, from_ms = position
-    tally = Tally()
+    tally, source = Tally(), _Source(db, after_ms, until_ms)
     audited = list(_audited(db, tenant, row, after_ms, until_ms))
     for schedule in audited:
         if tally.owed >= OCCURRENCES_AUDITED_MAX:
             return tally, (schedule.row, after_ms)
         begin_ms = max(after_ms, from_ms) if schedule.row == row else after_ms
         room = OCCURRENCES_AUDITED_MAX - tally.owed
-        some, reached_ms = _audit(db, schedule, begin_ms, until_ms, room)
+        some, reached_ms = _audit(source, schedule, begin_ms, until_ms, room)
         tally += some
         if reached_ms is not None:
             return tally, (schedule.row, reached_ms)
@@ -98,7 +146,7 @@ def _audit_slice(
 
 
 def _audit(
-    db: sqlite3.Connection, schedule: _Audited, after_ms: int, until_ms: int, room: int
+    source: _Source, schedule: _Audited, after_ms: int, until_ms: int, room: int
 ) -> tuple[Tally, int | None]:
     """One schedule's tally, and up to which instant it goes if there was no room for all."""
     tally = Tally()
@@ -106,28 +154,26 @@ def _audit(
     covers = (*schedule.counted, *schedule.pending)
     for piece in pieces(schedule.revisions, covers, after_ms, until_ms):
         if piece.cover is None:
-            for some, reached_ms in _compare(db, schedule, piece):
+            for some, reached_ms in _compare(source, schedule, piece):
                 tally += some
                 if tally.owed >= room:
                     return tally, reached_ms
             continue
-        tally += _covered(db, schedule, piece)
+        tally += _covered(source, schedule, piece)
         if piece.cover.count is not None and piece.cover not in checked:
             checked.add(piece.cover)
-            tally = _less(tally, _too_few(db, schedule, piece.cover, after_ms))
+            tally = _less(tally, _too_few(source, schedule, piece.cover, after_ms))
     return tally, None
 
 
-def _compare(
-    db: sqlite3.Connection, schedule: _Audited, piece: Piece
-) -> Iterator[tuple[Tally, int]]:
+def _compare(source: _Source, schedule: _Audited, piece: Piece) -> Iterator[tuple[Tally, int]]:
     """Owed instants against runs, a page at a time, and where each page ends."""
     after_ms = piece.after_ms
     while after_ms < piece.until_ms:
-        owed = piece.owing.between(after_ms, piece.until_ms, OCCURRENCES_AUDITED_MAX)
+        owed = source.owed(piece.owing, after_ms, piece.until_ms)
         full = len(owed) == OCCURRENCES_AUDITED_MAX
         end_ms = owed[-1] if full else piece.until_ms
-        lost = missing(owed, _runs(db, schedule.row, after_ms, end_ms)) if owed else []
+        lost = missing(owed, source.runs(schedule.row, after_ms, end_ms)) if owed else []
         findings = tuple(
             _finding(schedule, first, last, count) for first, last, count in stretches(owed, lost)
         )
@@ -135,26 +181,26 @@ def _compare(
         after_ms = end_ms
 
 
-def _covered(db: sqlite3.Connection, schedule: _Audited, piece: Piece) -> Tally:
+def _covered(source: _Source, schedule: _Audited, piece: Piece) -> Tally:
     """What is owed under a cover: with a run of its own, or else counted or pending."""
     assert piece.cover is not None, "a piece without a cover is compared"
-    owed = piece.count()
-    runs = _owed_runs(db, schedule, piece) if owed else 0
+    owed = source.count(piece)
+    runs = source.count_runs(schedule.row, piece) if owed else 0
     if piece.cover.count is None:
         return Tally(owed=owed, runs=runs, pending=owed - runs)
     return Tally(owed=owed, runs=runs, counted=owed - runs)
 
 
-def _too_few(
-    db: sqlite3.Connection, schedule: _Audited, cover: Cover, after_ms: int
-) -> Finding | None:
+def _too_few(source: _Source, schedule: _Audited, cover: Cover, after_ms: int) -> Finding | None:
     """What a counted range lacks. One that reaches back beyond the span is taken at its word."""
     assert cover.count is not None, "what is pending has no count"
     if cover.after_ms < after_ms:
         return None
     whole = list(pieces(schedule.revisions, (), cover.after_ms, cover.until_ms))
-    owed = sum(piece.count() for piece in whole)
-    lacking = owed - cover.count - sum(_owed_runs(db, schedule, piece) for piece in whole)
+    owed = sum(map(source.count, whole))
+    beside = sum(source.count_runs_beside(schedule.row, piece) for piece in whole)
+    runs = sum(source.count_runs(schedule.row, piece) for piece in whole)
+    lacking = owed - max(cover.count + beside, runs)
     if lacking <= 0:
         return None
     return _finding(schedule, cover.after_ms + 1, cover.until_ms, lacking)
@@ -179,16 +225,6 @@ def _finding(schedule: _Audited, first_ms: int, last_ms: int, count: int) -> Fin
         last_ms=last_ms,
         count=count,
     )
-
-
-def _runs(db: sqlite3.Connection, row: int, after_ms: int, until_ms: int) -> list[int]:
-    bounds = {"schedule_id": row, "after": after_ms, "until": until_ms}
-    return [instant for (instant,) in db.execute(SQL["list_runs_between"], bounds)]
-
-
-def _owed_runs(db: sqlite3.Connection, schedule: _Audited, piece: Piece) -> int:
-    until_ms = min(piece.until_ms, _FOREVER)
-    return sum(map(piece.owing.owes, _runs(db, schedule.row, piece.after_ms, until_ms)))
 
 
 def _audited(

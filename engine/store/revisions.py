@@ -55,7 +55,7 @@ def _count_pause(db: sqlite3.Connection, row_id: int, old: Schedule, now_ms: int
     db.execute(SQL["skip_paused_runs"], span)
     rules, after_ms = owing(old), max(old.pause.since_ms, old.owed_after_ms)
     bounds = {"schedule_id": row_id, "after": after_ms, "until": now_ms}
-    rows = db.execute(SQL["list_runs_between"], bounds).fetchall()
+    rows = db.execute(SQL["list_runs_beside_count"], bounds).fetchall()
     count = rules.count(after_ms, now_ms) - sum(rules.owes(instant) for (instant,) in rows)
     if count > 0:
         db.execute(SQL["count_range"], {**bounds, "reason": "paused", "count": count})

@@ -237,6 +237,12 @@ SELECT scheduled_for FROM job_run INDEXED BY job_run_schedule_idx
 WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for <= :until
 ORDER BY scheduled_for;
 
+-- name: list_runs_beside_count
+-- What a counted range leaves out: not backfills, which came later to what had been counted.
+SELECT scheduled_for FROM job_run INDEXED BY job_run_schedule_idx
+WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for <= :until
+  AND trigger <> 'backfill';
+
 -- name: count_range
 -- Counted twice it stays as it is; a pause that begins at the same instant again may last longer.
 INSERT INTO counted_range (schedule_id, after, until, reason, count)
