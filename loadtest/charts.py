@@ -17,6 +17,9 @@ WIDTH, HEIGHT = 460, 220
 LEFT, RIGHT, TOP, BOTTOM = 52, 10, 30, 30
 FLOOR = HEIGHT - BOTTOM
 
+SPREAD_RATIO_MAX = 3
+"""A plan above this many times what was served would flatten the rest of its picture."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -157,8 +160,10 @@ def ticks(high: float, count: int = 4) -> list[float]:
 
 
 def _shown(result: Figures) -> float:
-    """The highest bin that a picture shows in full; demand and plan may be far above it."""
-    return float(max([*result["herd"]["served"], *result["window"]["served"], 1]))
+    """The highest bin that a picture shows in full: served, and planned unless it is a herd."""
+    served = float(max([*result["herd"]["served"], *result["window"]["served"], 1]))
+    planned = float(max([*result["herd"]["planned"], *result["window"]["planned"]]))
+    return planned if served < planned <= SPREAD_RATIO_MAX * served else served
 
 
 def _shares(result: Figures) -> list[float]:
