@@ -166,7 +166,7 @@ class Dispatcher:
             self._waiting.withdraw(run, self._clock.monotonic_ms())
         for state, reason in claimed.ended:
             self._figures.runs[_disposition(state, reason)] += 1
-        self._waiting.offer(claimed.due)
+        self._waiting.bring_forward(claimed.due)
         self.on_room()
         return len(runs)
 
@@ -301,7 +301,7 @@ class Dispatcher:
             if not batch:
                 continue
             try:
-                self._waiting.offer(await self._journal.end(batch))
+                self._waiting.bring_forward(await self._journal.end(batch))
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._ended.set()

@@ -131,6 +131,14 @@ class Waiting:
                 return
             self.hold((run,))
 
+    def bring_forward(self, runs: Iterable[HeldRun]) -> None:
+        """Runs whose turn in their line it is; of a flow not known here, the journal tells."""
+        for run in runs:
+            if self.knows(run.flow_id):
+                self.retry((run,))
+            else:
+                self.offer((run.key,))
+
     def offer(self, runs: Iterable[DueRun]) -> None:
         """Runs that an edit made due: the journal is read again from the earliest."""
         earliest = min(runs, default=None)

@@ -157,7 +157,7 @@ class Claimed:
 
     claims: tuple[Claim, ...]
     ended: tuple[tuple[State, str], ...]
-    due: tuple[DueRun, ...] = ()
+    due: tuple[HeldRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -351,7 +351,7 @@ class Journal(Protocol):
         """Journal an attempt for each run that may have one; what has moved on drops out."""
         ...
 
-    async def end(self, ended: Sequence[Ended]) -> list[DueRun]:
+    async def end(self, ended: Sequence[Ended]) -> list[HeldRun]:
         """Journal finished attempts; the runs that waited in line for one of them to end."""
         ...
 

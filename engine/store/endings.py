@@ -9,13 +9,13 @@ import orjson
 
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State
-from engine.store import DueRun, Ended, overlap, schedules
+from engine.store import Ended, HeldRun, overlap, schedules
 from engine.store.statements import statements
 
 SQL = statements()
 
 
-def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[DueRun]:
+def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[HeldRun]:
     ends = accumulate(len(e.outcome.response) for e in ended)
     attempts = [_attempt_columns(e, end) for e, end in zip(ended, ends, strict=True)]
     responses = b"".join([e.outcome.response for e in ended])

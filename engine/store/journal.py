@@ -117,7 +117,7 @@ class SqliteJournal:
     async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         return await self._writer.submit(lambda db: self._claim(db, runs, now_ms))
 
-    async def end(self, ended: Sequence[Ended]) -> list[DueRun]:
+    async def end(self, ended: Sequence[Ended]) -> list[HeldRun]:
         return await self._writer.submit(lambda db: endings.record(db, ended))
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:

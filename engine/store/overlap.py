@@ -16,11 +16,10 @@ own claim finds the earlier run there.
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 from engine.core.admission import Admission, admit_beside, waits_in_line
 from engine.core.model import CatchUp, Overlap, State
-from engine.store import DueRun
+from engine.store import DueRun, HeldRun
 from engine.store.statements import statements
 
 SQL = statements()
@@ -65,7 +64,7 @@ class Lines:
             self._db.execute(SQL["claim_runs"], claimed)
         return admission
 
-    def moved_up(self) -> tuple[DueRun, ...]:
+    def moved_up(self) -> tuple[HeldRun, ...]:
         """The runs of the seen schedules that have their turn when the claim is done."""
         return tuple(run for row in sorted(self._seen) for run in next_in_line(self._db, row))
 
@@ -80,7 +79,7 @@ class Lines:
             if buffered is not None:
                 self._displace(buffered, schedule_row)
         first = _waiting(self._db, schedule_row, 1)
-        if is_under_way(self._db, schedule_row) or (first and first[0] < run):
+        if is_under_way(self._db, schedule_row) or (first and first[0].key < run):
             return admit_beside(overlap, trigger, catch_up)
         return Admission.CLAIM
 
@@ -112,7 +111,7 @@ def is_under_way(db: sqlite3.Connection, schedule_row: int) -> bool:
     return bool(found)
 
 
-def next_in_line(db: sqlite3.Connection, schedule_row: int) -> Sequence[DueRun]:
+def next_in_line(db: sqlite3.Connection, schedule_row: int) -> list[HeldRun]:
     """The run whose turn it is now: none while one is under way, or when none waits."""
     return [] if is_under_way(db, schedule_row) else _waiting(db, schedule_row, 1)
 
@@ -122,12 +121,13 @@ def follow_edit(
 ) -> Sequence[DueRun]:
     """Bring the line in accord with an edited policy; the runs that may go now."""
     if now == "allow":
-        return [] if before == "allow" else _waiting(db, schedule_row, _ALL)
+        line = [] if before == "allow" else _waiting(db, schedule_row, _ALL)
+        return [run.key for run in line]
     if before == "allow":
         db.execute(SQL["mark_runs_under_way"], (schedule_row,))
-    return next_in_line(db, schedule_row)
+    return [run.key for run in next_in_line(db, schedule_row)]
 
 
-def _waiting(db: sqlite3.Connection, schedule_row: int, limit: int) -> list[Any]:
+def _waiting(db: sqlite3.Connection, schedule_row: int, limit: int) -> list[HeldRun]:
     values = {"schedule_id": schedule_row, "limit": limit}
-    return db.execute(SQL["list_line"], values).fetchall()
+    return [HeldRun(*row) for row in db.execute(SQL["list_line"], values)]

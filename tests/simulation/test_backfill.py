@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from engine.app import Engine
-from engine.core.backfill import Backfill
+from engine.core.backfill import Backfill, spread
 from engine.core.errors import Conflict, Invalid, NotFound
 from engine.core.identity import idempotency_key, parse_instant
 from engine.core.model import Pause
+from engine.store.backfill import SqliteBackfills
 from tests.simulation.world import MINUTE_MS, World, put, simulate
 
 START = "2026-11-30T12:00:30Z"
@@ -42,7 +43,9 @@ def test_a_pause_is_filled_and_what_has_run_does_not_run_again(directory: Path) 
             await world.until("2026-11-30T12:09:30Z")
             await engine.schedules.resume("x")
             await world.until("2026-11-30T12:12:30Z")
+            dry = await backfill(engine, "12:01:00", "12:12:00", dry_run=True)
             done = await backfill(engine, "12:01:00", "12:12:00")
+            assert done == dry
             assert done == Backfill(
                 count=4,
                 first_ms=parse_instant(minutes(6)[0]),
@@ -206,5 +209,21 @@ def test_two_at_once_plan_each_occurrence_once(directory: Path) -> None:
             assert sum(counts) == 10
             await world.clock.run_for(15_000)
         assert len(world.sent()) == len({s.key for s in world.sent()}) == 10
+
+    simulate(main, directory, START)
+
+
+def test_runs_made_for_a_schedule_that_was_edited_meanwhile_are_refused(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            schedule = await put(engine, "x", cron="0 * * * *")
+            instant_ms = parse_instant("2026-11-30T11:00:00Z")
+            past = SqliteBackfills(*engine._connections[:2])
+            identity = schedule.definition.schedule_id
+            span = await past.span(identity, instant_ms, instant_ms + 1, world.clock.now_ms())
+            runs = spread(span, [instant_ms], now_ms=world.clock.now_ms(), rate=1)
+            await put(engine, "x", cron="30 * * * *")
+            with pytest.raises(Conflict, match="changed meanwhile"):
+                await past.plan(span, runs)
 
     simulate(main, directory, START)

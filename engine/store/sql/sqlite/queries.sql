@@ -383,8 +383,11 @@ SELECT EXISTS (SELECT 1 FROM job_run INDEXED BY job_run_exclusive_idx
     AND schedule_id = ? AND state IN ('attempting', 'retry_wait'));
 
 -- name: list_line
--- The runs of one schedule that wait for their turn, in its order.
-SELECT next_attempt_at, scheduled_for, schedule_id FROM job_run INDEXED BY job_run_exclusive_idx
+-- The runs of one schedule that wait for their turn, in its order; columns as in list_due.
+SELECT next_attempt_at, scheduled_for, schedule_id, flow_id,
+  CASE WHEN trigger IN ('catch_up', 'backfill') THEN 2 ELSE 0 END,
+  (SELECT priority FROM schedule s WHERE s.id = schedule_id)
+FROM job_run INDEXED BY job_run_exclusive_idx
 WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
   AND schedule_id = :schedule_id AND state = 'planned'
 ORDER BY next_attempt_at, scheduled_for LIMIT :limit;
