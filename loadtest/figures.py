@@ -165,6 +165,7 @@ def _totals(evidence: Evidence, joined: Joined) -> Figures:
         "loaded_per_second": round(evidence.experiment.schedules / evidence.load_seconds),
         "wall_seconds": round(evidence.wall_seconds, 3),
         "cpu_seconds": evidence.cpu_seconds,
+        "clock_grain_ms": evidence.grain_ms,
         "kills": [text_of(ms) for ms in evidence.killed_ms],
     }
 

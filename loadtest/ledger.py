@@ -11,7 +11,7 @@ from loadtest.evidence import ACCEPTED, FORGED, FRESH, WRONG_KEY, Request, Reque
 from loadtest.workload import index_of
 
 Calendar = Sequence[tuple[int, int]]
-"""(wall milliseconds from which on, what to add to them): the engine's calendar, life by life."""
+"""(wall nanoseconds from which on, what to add to them): the engine's calendar, life by life."""
 
 
 def read_ledger(path: Path, calendar: Calendar) -> Requests:
@@ -34,13 +34,14 @@ def lines_in(path: Path, offset: int) -> tuple[int, int]:
 
 def _request(line: dict[str, Any], calendar: Calendar) -> Request:
     headers = line["headers"]
-    wall_ms = line["wall_ns"] // 1_000_000
+    wall_ns = line["wall_ns"]
+    shift_ns = [shift_ns for from_ns, shift_ns in calendar if from_ns <= wall_ns][-1]
     scheduled_for_ms = ms_of(headers["X-Scheduled-For"])
     key = key_of(headers["X-Schedule-Id"], scheduled_for_ms)
     is_signed = line["webhook_signature"] and line["scheduler_signature"]
     has_key = headers["Idempotency-Key"] == headers["webhook-id"] == key
     return Request(
-        arrived_ms=wall_ms + [shift_ms for from_ms, shift_ms in calendar if from_ms <= wall_ms][-1],
+        arrived_ms=(wall_ns + shift_ns) // 1_000_000,
         schedule=index_of(headers["X-Schedule-Name"]),
         scheduled_for_ms=scheduled_for_ms,
         fire_after_ms=ms_of(headers["X-Fire-After"]),

@@ -32,7 +32,7 @@ STOP_SECONDS_MAX = 60.0
 """More than the engine's own drain timeout."""
 
 PROBES = 12
-"""Looks at the engine's clock; the best of them is right to a millisecond."""
+"""Looks at the engine's clock; the best of them bound it to a millisecond or two."""
 
 
 class LoadtestError(Exception):
@@ -98,6 +98,7 @@ class Engine:
         self.data_dir = directory / "data"
         self.master = secrets.token_bytes(32)
         self.calendar: list[tuple[int, int]] = []
+        self.grain_ms = 0
         self._master_file = directory / "master.key"
         self._log = directory / "engine.log"
         self._experiment = experiment
@@ -115,6 +116,7 @@ class Engine:
         command += ["--rate", str(e.rate), "--burst", str(e.burst)]
         command += ["--concurrency", str(e.concurrency)]
         begin = self._log.stat().st_size if self._log.exists() else 0
+        spawned_ns = time.time_ns()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -130,7 +132,8 @@ class Engine:
                 },
             )
         self._port = self._wait_for_port(begin)
-        self.calendar.append(self._read_clock())
+        shift_ns = self._read_clock()
+        self.calendar.append((spawned_ns, shift_ns))
 
     def put(self, documents: Iterable[dict[str, Any]]) -> None:
         """Store the schedules; every one must be taken."""
@@ -147,11 +150,7 @@ class Engine:
 
     def now_ms(self) -> int:
         """The engine's calendar."""
-        return time.time_ns() // 1_000_000 + self.calendar[-1][1]
-
-    def wall_ms(self, calendar_ms: int) -> int:
-        """When the machine's clock shows what the engine calls `calendar_ms`."""
-        return calendar_ms - self.calendar[-1][1]
+        return (time.time_ns() + self.calendar[-1][1]) // 1_000_000
 
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -178,15 +177,15 @@ class Engine:
             time.sleep(0.05)
         raise LoadtestError(f"the engine does not listen; see {self._log}")
 
-    def _read_clock(self) -> tuple[int, int]:
-        """From which wall instant on, and what to add to it to get the engine's calendar.
+    def _read_clock(self) -> int:
+        """What to add to the machine's nanoseconds to get the engine's calendar.
 
         A write is stamped by the engine between its sending and its answer, so each probe bounds
         the difference of the clocks from both sides (Cristian, "Probabilistic clock
-        synchronization", 1989). The tightest bounds are kept.
+        synchronization", 1989). The tightest bounds are kept, and half of what is between them is
+        how far the answer may be off.
         """
         low, high = -(2**62), 2**62
-        began_ms = time.time_ns() // 1_000_000
         connection = HTTPConnection("127.0.0.1", self._port, timeout=START_SECONDS_MAX)
         path = "/v1/schedules/loadtest-clock-probe"
         for number in range(PROBES):
@@ -204,7 +203,8 @@ class Engine:
         connection.request("DELETE", path)
         connection.getresponse().read()
         connection.close()
-        return began_ms, round((low + high) / 2_000_000)
+        self.grain_ms = max(self.grain_ms, -(-(high - low) // 2_000_000))
+        return (low + high) // 2
 
 
 def _chunks(documents: Iterable[dict[str, Any]]) -> Iterator[bytes]:

@@ -150,7 +150,8 @@ def _reading(result: Figures) -> str:
         f"{result['experiment']['disk_ms']:g} ms. Nothing here says how fast the engine is."
         if result["mode"] == "virtual"
         else "Engine, receiver and instrument share one machine; the engine's calendar was set by "
-        "--clock-start, and the receiver's clock was compared with it to a millisecond."
+        "--clock-start, and the receiver's clock was compared with it to "
+        f"{result['totals']['clock_grain_ms']} ms."
     )
     return f"""<h2>How to read it</h2>
 <p>Lateness counts from <code>fire_after</code>, the delay from <code>scheduled_for</code>; both end

@@ -28,9 +28,6 @@ LEAD_MS = 12_000
 QUIET_MS = 6_000
 """Loading must have ended so long before the window; the herd's first rows are planned then."""
 
-GRAIN_MS = 2
-"""Two clocks, each read to the millisecond, and their difference known to one."""
-
 POLL_SECONDS = 0.25
 
 SETTLED_MS = 1_000
@@ -65,13 +62,13 @@ def _run(e: Experiment, engine: Engine, receiver: Receiver, began: float) -> Evi
     engine.stop()
     return Evidence(
         experiment=e,
-        requests=read_ledger(receiver.ledger, _from_the_start(engine.calendar)),
+        requests=read_ledger(receiver.ledger, engine.calendar),
         runs=journal.runs(engine.data_dir),
         starts_ms=journal.starts(engine.data_dir),
         counted=journal.counted(engine.data_dir),
         owed_from_ms=owed_from_ms,
         ended_ms=ended_ms,
-        grain_ms=GRAIN_MS,
+        grain_ms=engine.grain_ms,
         load_seconds=load_seconds,
         wall_seconds=time.monotonic() - began,
         cpu_seconds=None,
@@ -140,8 +137,3 @@ def _sleep_until(engine: Engine, until_ms: int, title: str) -> None:
                 raise LoadtestError("the engine ended by itself; see engine.log")
             time.sleep(min(POLL_SECONDS, (until_ms - now_ms) / 1_000))
             advance((now_ms - began_ms) // 1_000)
-
-
-def _from_the_start(calendar: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The first life's calendar holds for whatever came before it was measured."""
-    return [(0, calendar[0][1]), *calendar[1:]]
