@@ -3,6 +3,7 @@
 import json
 import secrets
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,6 +42,8 @@ DESCRIPTIONS = {
 
 def main() -> int:
     """Make the experiment that the command line asks for; the exit code."""
+    # As Ctrl-C does: engine, receiver and the journal in memory end on the way out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return int(_group(standalone_mode=False) or 0)
 
 
