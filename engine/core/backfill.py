@@ -7,7 +7,7 @@ exceptions. What the planner has yet to plan is the planner's. What is older tha
 left alone: whether it ran cannot be known any more. And what is past its deadline is worthless.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from engine.core.errors import Fault, Invalid
@@ -16,7 +16,7 @@ from engine.core.model import Schedule
 from engine.core.owed import Owing, owing
 
 BACKFILL_OCCURRENCES_MAX = 100_000
-"""Occurrences in the span of one call: a day of seconds, written in some three seconds."""
+"""Occurrences in the span of one call: a day of seconds, written in some ten on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +76,24 @@ def span_of(
     return span
 
 
-def spread(span: Span, instants: Sequence[int], *, now_ms: int, rate: int) -> list[BackfillRun]:
-    """The runs of these occurrences, oldest first, over as long as half of the rate takes."""
-    return [
-        BackfillRun(
-            scheduled_for_ms=instant,
-            fire_after_ms=span.owing.fires(instant).fire_after_ms,
-            due_ms=due_ms(
-                span.schedule.definition.schedule_id,
-                index,
-                len(instants),
-                resume_ms=now_ms,
-                spread_ms=spread_ms(len(instants), rate),
-                fire_after_ms=span.owing.fires(instant).fire_after_ms,
-            ),
+def spread(
+    span: Span, instants: Sequence[int], part: range, *, now_ms: int, rate: int
+) -> Iterator[BackfillRun]:
+    """The runs of a part of these occurrences, all over as long as half of the rate takes."""
+    spread_over_ms = spread_ms(len(instants), rate)
+    for index in part:
+        fires = span.owing.fires(instants[index])
+        due = due_ms(
+            span.schedule.definition.schedule_id,
+            index,
+            len(instants),
+            resume_ms=now_ms,
+            spread_ms=spread_over_ms,
+            fire_after_ms=fires.fire_after_ms,
         )
-        for index, instant in enumerate(instants)
-    ]
+        yield BackfillRun(
+            scheduled_for_ms=fires.scheduled_for_ms, fire_after_ms=fires.fire_after_ms, due_ms=due
+        )
 
 
 _TOO_MANY = (

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from engine.clock import Clock
-from engine.core.backfill import Backfill, BackfillRun, Span, spread
+from engine.core.backfill import Backfill, Span
 from engine.core.identity import schedule_id
 from engine.core.missed import spread_ms
 from engine.store import DueRun
 
-RUNS_PLANNED_MAX = 2_000
+RUNS_PLANNED_MAX = 500
 """Runs written in one transaction: some 20 ms, so claims and outcomes wait no longer."""
 
 
@@ -32,8 +32,10 @@ class BackfillStore(Protocol):
         """The occurrences without a run of a page after `after_ms`, and where the next begins."""
         ...
 
-    async def plan(self, span: Span, runs: Sequence[BackfillRun]) -> list[DueRun]:
-        """Plan these in one transaction; those that had no run yet. `Conflict` after an edit."""
+    async def plan(
+        self, span: Span, instants: Sequence[int], part: range, *, now_ms: int, rate: int
+    ) -> list[DueRun]:
+        """Plan a part in one transaction; those that had no run yet. `Conflict` after an edit."""
         ...
 
 
@@ -83,9 +85,9 @@ class Backfills:
     async def _plan(self, span: Span, gaps: Sequence[int], now_ms: int) -> list[int]:
         """Write the runs; the instants of those that no other call has planned meanwhile."""
         planned: list[int] = []
-        runs = spread(span, gaps, now_ms=now_ms, rate=self._rate)
-        for index in range(0, len(runs), RUNS_PLANNED_MAX):
-            due = await self._store.plan(span, runs[index : index + RUNS_PLANNED_MAX])
+        for start in range(0, len(gaps), RUNS_PLANNED_MAX):
+            part = range(start, min(start + RUNS_PLANNED_MAX, len(gaps)))
+            due = await self._store.plan(span, gaps, part, now_ms=now_ms, rate=self._rate)
             self._held.offer(due)
             planned += [instant for _, instant, _ in due]
         return planned

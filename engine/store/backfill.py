@@ -1,9 +1,9 @@
 """Backfill in SQLite: finding the occurrences without a run, and planning them, page by page."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from engine.core.backfill import BackfillRun, Span, span_of
+from engine.core.backfill import BackfillRun, Span, span_of, spread
 from engine.core.errors import Conflict
 from engine.store import DueRun, schedules
 from engine.store.statements import statements
@@ -28,8 +28,13 @@ class SqliteBackfills:
     async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
         return await self._reader.read(lambda db: _gaps(db, span, after_ms))
 
-    async def plan(self, span: Span, runs: Sequence[BackfillRun]) -> list[DueRun]:
-        return await self._writer.submit(lambda db: _plan(db, span, runs))
+    async def plan(
+        self, span: Span, instants: Sequence[int], part: range, *, now_ms: int, rate: int
+    ) -> list[DueRun]:
+        # Spread there too: it takes as long as the writing, and the loop has no time for either.
+        return await self._writer.submit(
+            lambda db: _plan(db, span, spread(span, instants, part, now_ms=now_ms, rate=rate))
+        )
 
 
 def _span(db: sqlite3.Connection, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
@@ -55,7 +60,7 @@ def _gaps(db: sqlite3.Connection, span: Span, after_ms: int) -> tuple[list[int],
     return [instant for instant in page if instant not in taken], page[-1]
 
 
-def _plan(db: sqlite3.Connection, span: Span, runs: Sequence[BackfillRun]) -> list[DueRun]:
+def _plan(db: sqlite3.Connection, span: Span, runs: Iterable[BackfillRun]) -> list[DueRun]:
     public_id = span.schedule.definition.schedule_id
     if schedules.get(db, public_id).revision != span.schedule.revision:
         raise Conflict("the schedule was changed meanwhile: ask again for the rest")

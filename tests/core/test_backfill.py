@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.core.backfill import BACKFILL_OCCURRENCES_MAX, Span, span_of, spread
+from engine.core.backfill import BACKFILL_OCCURRENCES_MAX, BackfillRun, Span, span_of, spread
 from engine.core.document import read_schedule
 from engine.core.errors import Invalid
 from engine.core.identity import format_instant, parse_instant
@@ -34,6 +34,12 @@ def look(schedule: Schedule, begin: str, end: str, **known: int) -> Span:
     known = {"now_ms": now_ms, "floor_ms": 0, "planned_ms": now_ms + 5_000} | known
     bounds = (parse_instant(f"2026-11-30T{text}Z") for text in (begin, end))
     return span_of(schedule, *bounds, **known)
+
+
+def spread_all(span: Span, found: list[int], **rest: int) -> list[BackfillRun]:
+    """In two parts, as a long one is written."""
+    parts = (range(1), range(1, len(found)))
+    return [run for part in parts for run in spread(span, found, part, **rest)]
 
 
 def instants(span: Span) -> list[str]:
@@ -119,7 +125,7 @@ def test_the_ith_of_n_is_due_in_the_ith_part_of_the_spread() -> None:
     found = span.owing.between(span.after_ms, span.until_ms, 10_000)
     now_ms = NOON_MS + 60 * MINUTE_MS
     # 50 runs at half of 2 a second take 50 s.
-    runs = spread(span, found, now_ms=now_ms, rate=2)
+    runs = spread_all(span, found, now_ms=now_ms, rate=2)
     assert [run.scheduled_for_ms for run in runs] == found
     parts = [(run.due_ms - now_ms) // 1_000 for run in runs]
     assert parts == list(range(50))
@@ -130,7 +136,7 @@ def test_few_are_spread_over_ten_seconds_and_none_is_due_before_it_may_fire() ->
     span = look(schedule, "11:00:00", "11:02:00")
     found = span.owing.between(span.after_ms, span.until_ms, 10)
     now_ms = NOON_MS + 60 * MINUTE_MS
-    late = spread(span, found, now_ms=now_ms, rate=1_000)
+    late = spread_all(span, found, now_ms=now_ms, rate=1_000)
     assert [(run.due_ms - now_ms) // 5_000 for run in late] == [0, 1]
-    soon = spread(span, found, now_ms=found[0], rate=1_000)
+    soon = spread_all(span, found, now_ms=found[0], rate=1_000)
     assert [run.due_ms for run in soon] == [run.fire_after_ms for run in soon]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.app import Engine
-from engine.core.backfill import Backfill, spread
+from engine.core.backfill import Backfill
 from engine.core.errors import Conflict, Invalid, NotFound
 from engine.core.identity import idempotency_key, parse_instant
 from engine.core.model import Pause
@@ -220,10 +220,10 @@ def test_runs_made_for_a_schedule_that_was_edited_meanwhile_are_refused(director
             instant_ms = parse_instant("2026-11-30T11:00:00Z")
             past = SqliteBackfills(*engine._connections[:2])
             identity = schedule.definition.schedule_id
-            span = await past.span(identity, instant_ms, instant_ms + 1, world.clock.now_ms())
-            runs = spread(span, [instant_ms], now_ms=world.clock.now_ms(), rate=1)
+            now_ms = world.clock.now_ms()
+            span = await past.span(identity, instant_ms, instant_ms + 1, now_ms)
             await put(engine, "x", cron="30 * * * *")
             with pytest.raises(Conflict, match="changed meanwhile"):
-                await past.plan(span, runs)
+                await past.plan(span, [instant_ms], range(1), now_ms=now_ms, rate=1)
 
     simulate(main, directory, START)
