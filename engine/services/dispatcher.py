@@ -36,6 +36,10 @@ from engine.store import Claim, Ended, HeldRun, Journal
 CLAIM_RUNS_MAX = 256
 """Runs in one claim: 3 ms of the disk's time, and the attempts that a crash repeats."""
 
+STARTS_AT_ONCE = 32
+"""Deliveries started in one turn of the loop: a millisecond or two of it. The next claim is put to
+disk meanwhile; started all at once, 256 would keep it waiting, and everybody else."""
+
 OUTCOMES_MAX = 1_024
 """Outcomes not yet on disk; beyond it nothing is claimed, so a slow disk slows the sending."""
 
@@ -96,6 +100,7 @@ class Dispatcher:
         self._signer = signer
         self._figures = figures
         self._concurrency = concurrency
+        self._claimed: deque[tuple[Claim, HeldRun]] = deque()
         self._deliveries: set[_Delivery] = set()
         self._outcomes: deque[Ended] = deque()
         self._wake = asyncio.Event()
@@ -107,8 +112,8 @@ class Dispatcher:
 
     @property
     def inflight(self) -> int:
-        """Attempts under way."""
-        return len(self._deliveries)
+        """Attempts under way, those that are about to start included."""
+        return len(self._claimed) + len(self._deliveries)
 
     @property
     def tokens(self) -> int:
@@ -126,7 +131,7 @@ class Dispatcher:
             sweeping = group.create_task(self._sweep())
             try:
                 await self._claim_until_stopped()
-                while self._deliveries or self._outcomes:
+                while self.inflight or self._outcomes:
                     self._wake.clear()
                     await self._wake.wait()
             finally:
@@ -140,6 +145,7 @@ class Dispatcher:
 
     def abandon(self) -> None:
         """Break off what is under way; the next life finds it attempting and makes it again."""
+        self._claimed.clear()
         for delivery in self._deliveries:
             if delivery.task:
                 delivery.task.cancel()
@@ -158,10 +164,12 @@ class Dispatcher:
             self._waiting.put_back(runs, self._clock.monotonic_ms())
             await asyncio.sleep(RETRY_SECONDS)
             return 0
-        self._bucket.reserve(self._clock.monotonic_ms(), len(claimed.claims))
         by_key = {(run.scheduled_for_ms, run.schedule_row): run for run in runs}
+        if not self._claimed:  # Else the starting goes on by itself.
+            asyncio.get_running_loop().call_soon(self._start_some)
         for claim in claimed.claims:
-            self._start(claim, by_key.pop((claim.scheduled_for_ms, claim.schedule_row)))
+            run = by_key.pop((claim.scheduled_for_ms, claim.schedule_row))
+            self._claimed.append((claim, run))
         for run in by_key.values():
             self._waiting.withdraw(run, self._clock.monotonic_ms())
         for state, reason in claimed.ended:
@@ -189,8 +197,8 @@ class Dispatcher:
             return 0
         if len(self._outcomes) >= OUTCOMES_MAX:
             return 0
-        slots = self._concurrency - len(self._deliveries)
-        tokens = self._bucket.peek(self._clock.monotonic_ms())
+        slots = self._concurrency - self.inflight
+        tokens = self.tokens - len(self._claimed)
         return max(0, min(self._waiting.ready, slots, tokens, CLAIM_RUNS_MAX))
 
     def _rest_seconds(self) -> float:
@@ -200,9 +208,20 @@ class Dispatcher:
         alarm_ms = self._waiting.next_alarm_ms()
         if alarm_ms is not None:
             waits_ms.append(max(1, alarm_ms - now_ms))
-        if self._waiting.runnable(now_ms) and len(self._deliveries) < self._concurrency:
+        if self._waiting.runnable(now_ms) and self.inflight < self._concurrency:
             waits_ms.append(self._bucket.wait_ms(now_ms, 1) or waits_ms[0])
         return min(waits_ms) / 1_000
+
+    def _start_some(self) -> None:
+        """Start some of what is claimed; what is left follows after a turn of the loop."""
+        count = min(len(self._claimed), STARTS_AT_ONCE)
+        self._bucket.reserve(self._clock.monotonic_ms(), count)
+        for _ in range(count):
+            self._start(*self._claimed.popleft())
+        if self._claimed:
+            asyncio.get_running_loop().call_soon(self._start_some)
+        else:
+            self._wake.set()
 
     def _start(self, claim: Claim, run: HeldRun) -> None:
         now_ms = self._clock.now_ms()

@@ -105,7 +105,7 @@ def test_c36_allow_runs_three_at_once(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:
             await every_ten_seconds(engine, "allow")
-            await world.until(at(25))
+            await world.until(at(24))
             assert starts(world) == [0, 10, 20]
             assert engine.dispatcher.inflight == 3
             assert world.rows("SELECT count(*) FROM job_run WHERE exclusive") == [(0,)]
