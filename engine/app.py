@@ -214,6 +214,7 @@ class Engine:
     def _assemble(self, journal_reader: Reader, api_reader: Reader, herd_reader: Reader) -> None:
         config, clock, figures = self._config, self.clock, self.figures
         journal = self._journal = SqliteJournal(self._writer, journal_reader)
+        journal.on_skip = figures.skip
         waiting = self.waiting = Waiting(clock.now_ms(), slots=config.concurrency)
         self.planner = Planner(
             clock,

@@ -70,7 +70,7 @@ class Client:
         headers = {"Content-Type": "application/json"} if body is not None else {}
         data = json.dumps(body).encode() if body is not None else None
         text = self._send(method, path, query or {}, headers, data)
-        return json.loads(text) if text else None
+        return _json(text) if text else None
 
     def rows(self, path: str, *, limit: int | None = None, **query: object) -> Iterator[Any]:
         """The rows of a list, page after page; `limit` bounds them all."""
@@ -91,7 +91,7 @@ class Client:
         headers = {"Content-Type": "application/x-ndjson"}
         # As a file: aiohttp sends large bytes in one piece, and warns of it.
         text = self._send("POST", "/v1/schedules:batch", {}, headers, BytesIO(lines))
-        return [json.loads(line) for line in text.splitlines()]
+        return [_json(line) for line in text.splitlines()]
 
     def _send(
         self,
@@ -153,6 +153,13 @@ def _socket_of(server: str) -> Path | None:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"--server: {server!r} is neither http://HOST:PORT nor unix:PATH")
     return None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise NoServer("what answers there is not an Offbeat engine; see --server") from None
 
 
 def _error(status: int, text: str) -> OffbeatError:

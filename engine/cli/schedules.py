@@ -64,31 +64,43 @@ def get(*, name: str, server: str) -> None:
 @click.option("--reason", metavar="TEXT", help="Shown to whoever asks why it rests.")
 @click.option("--until", "until_ms", type=instant, help="Resume by itself then.")
 @server
-def pause(*, name: str, reason: str | None, until_ms: int | None, server: str) -> None:
+@output
+def pause(*, name: str, reason: str | None, until_ms: int | None, server: str, form: str) -> None:
     """Let the schedule NAME rest; its runs are skipped meanwhile."""
     until = None if until_ms is None else format_instant(until_ms)
+    body = {"reason": reason, "until": until}
     with Client(server) as client:
-        client.call("POST", schedule_path(name, ":pause"), body={"reason": reason, "until": until})
+        document = client.call("POST", schedule_path(name, ":pause"), body=body)
+    if form == "json":
+        show_json(document)
     talk(f"{name} rests {f'until {until}' if until else 'until it is resumed'}")
 
 
 @command.command("resume", epilog=example("offbeat schedules resume nightly-report"))
 @click.argument("name")
 @server
-def resume(*, name: str, server: str) -> None:
+@output
+def resume(*, name: str, server: str, form: str) -> None:
     """Let the schedule NAME run again; what it missed stays skipped."""
     with Client(server) as client:
         document = client.call("POST", schedule_path(name, ":resume"))
+    if form == "json":
+        show_json(document)
     talk(f"{name} fires next at {_next_fire(document) or 'no time any more'}")
 
 
 @command.command("trigger", epilog=example("offbeat schedules trigger nightly-report"))
 @click.argument("name")
 @server
-def trigger(*, name: str, server: str) -> None:
-    """Run the schedule NAME now, without jitter, and print the run's id."""
+@output
+def trigger(*, name: str, server: str, form: str) -> None:
+    """Run the schedule NAME now, without jitter, paused or not, and print the run's id."""
     with Client(server) as client:
-        click.echo(client.call("POST", schedule_path(name, ":trigger"))["id"])
+        run = client.call("POST", schedule_path(name, ":trigger"))
+    if form == "json":
+        show_json(run)
+    else:
+        click.echo(run["id"])
 
 
 @command.command(

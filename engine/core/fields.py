@@ -41,7 +41,7 @@ class Fields:
         if type(value) is not dict:
             faults.append(Fault(pointer, "write a JSON object"))
         if not self._members.keys() <= known:
-            for name in self._members.keys() - known:
+            for name in sorted(self._members.keys() - known)[:FAULTS_MAX]:
                 self.refuse(name, unknown_name(name, known))
 
     def refuse(self, name: str, detail: str) -> None:

@@ -68,7 +68,9 @@ def _fault(name: str, value: object, seen: set[str]) -> str | None:
     lowered = name.lower()
     if not _TOKEN.fullmatch(name):
         return "a header name is letters, digits and hyphens (an RFC 9110 token)"
-    if lowered in RESERVED_NAMES or lowered.startswith(RESERVED_PREFIXES):
+    # CGI and WSGI make no difference between the two: Webhook_Id would be read as webhook-id.
+    hyphenated = lowered.replace("_", "-")
+    if hyphenated in RESERVED_NAMES or hyphenated.startswith(RESERVED_PREFIXES):
         return "the engine or HTTP itself sets this header; leave it out"
     if lowered in seen:
         return "the same header appears twice; upper and lower case are one"

@@ -36,6 +36,7 @@ class Calendar:
         """`alive_ms`: when the engine last ran; `newest_ms`: the journal's last instant."""
         self._clock = clock
         self._last_ms = alive_ms
+        self._seen_ms = alive_ms
         self._monotonic_ms: int | None = None
         self._newest_ms = newest_ms
 
@@ -45,12 +46,12 @@ class Calendar:
         passed_ms = now_ms - self._last_ms
         jump_ms = 0
         if self._monotonic_ms is not None:
-            jump_ms = passed_ms - (monotonic_ms - self._monotonic_ms)
+            jump_ms = now_ms - self._seen_ms - (monotonic_ms - self._monotonic_ms)
         behind_ms = max(0, self._newest_ms - now_ms)
         if behind_ms < BEHIND_MS_MAX:
             self._last_ms = now_ms
             self._newest_ms = max(self._newest_ms, now_ms)
-        self._monotonic_ms = monotonic_ms
+        self._seen_ms, self._monotonic_ms = now_ms, monotonic_ms
         return Observation(
             now_ms=now_ms,
             gap_ms=max(0, passed_ms),

@@ -99,6 +99,10 @@ class Figures:
         self.delay[labels].add((started_at_ms - scheduled_for_ms) / 1_000)
         self.lateness[labels].add((started_at_ms - fire_after_ms) / 1_000)
 
+    def skip(self) -> None:
+        """Count a row that this version cannot read."""
+        self.rows_skipped += 1
+
     def commit(self, seconds: float, changes: int) -> None:
         """Count one commit of the journal."""
         self.commit_seconds.add(seconds)

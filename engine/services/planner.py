@@ -198,9 +198,12 @@ class Planner:
         next_ms = self._clock.monotonic_ms() + STEP_MS
         while self._judging and self.trouble is None and self._clock.monotonic_ms() < next_ms:
             try:
-                self._judging = await self._journal.judge_downtime(self._clock.now_ms())
+                judged = await self._journal.judge_downtime(self._clock.now_ms())
             except Unavailable:
                 break
+            self._judging = judged.more
+            if judged.skipped:
+                self._figures.runs["skipped_catch_up"] += judged.skipped
             self._held.shrink(self._clock.now_ms() - MISSED_AFTER_MS)
             self.on_planned()
         await asyncio.sleep(max(0, next_ms - self._clock.monotonic_ms()) / 1_000)

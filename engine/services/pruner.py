@@ -34,6 +34,7 @@ class Pruner:
         """Prune one batch, or sweep one window; how many rows of history went."""
         before_ms = self._clock.now_ms() - self._days * _DAY_MS
         try:
+            await self._journal.delete_complete(self._clock.now_ms())
             pruned = await self._journal.prune(before_ms=before_ms, runs_max=self._runs)
             if not pruned:
                 self._swept = await self._journal.sweep(self._swept, before_ms=before_ms)

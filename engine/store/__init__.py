@@ -117,6 +117,13 @@ class FlowLimits:
     paused: bool
 
 
+class Judged(NamedTuple):
+    """A slice of downtime judged: whether there is more, and how many occurrences were skipped."""
+
+    more: bool
+    skipped: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuePage:
     """Runs in order of due time, and the flows among theirs that the reader did not know yet."""
@@ -359,8 +366,8 @@ class Journal(Protocol):
         """Set the stretch since `watermark_ms` aside to be judged; the new watermark."""
         ...
 
-    async def judge_downtime(self, now_ms: int) -> bool:
-        """Judge a slice of the oldest stretch; whether there is more to do."""
+    async def judge_downtime(self, now_ms: int) -> Judged:
+        """Judge a slice of the oldest stretch."""
         ...
 
     async def resume_ended_pauses(self, now_ms: int) -> tuple[list[KnownTimetable], list[DueRun]]:
@@ -373,6 +380,10 @@ class Journal(Protocol):
 
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
         """Turn the oldest runs into counted ranges, drop revisions as old; how many rows went."""
+        ...
+
+    async def delete_complete(self, now_ms: int) -> int:
+        """Delete schedules that asked for it and have nothing left to do; how many."""
         ...
 
     async def sweep(self, after: int, *, before_ms: int) -> int:

@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 from engine.core.errors import DataDirectoryLocked, StoreRefused
@@ -195,10 +196,31 @@ def _verify(db: sqlite3.Connection, path: Path) -> None:
             f"{path} has schema {version} and this program knows {known}: "
             "run the newer offbeat, or restore an older backup"
         )
+    if _schema(db) != _schema_of(version):
+        raise StoreRefused(
+            f"{path} says schema {version} and holds another: a development version made it; "
+            "name another --data-dir"
+        )
     if path.stat().st_size <= QUICK_CHECK_BYTES_MAX:
         faults = _page_faults(db, "quick_check")
         if faults:
             raise StoreRefused(f"{path} is damaged: {faults[0]}; restore it from a backup")
+
+
+def _schema(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    """What the file says of its tables and indexes."""
+    rows = db.execute(statements()["list_schema"])
+    return {(name, sql) for name, sql in rows if not name.startswith("sqlite_")}
+
+
+@cache
+def _schema_of(version: int) -> set[tuple[str, str]]:
+    """What the migrations up to `version` make."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        for number, script in migrations():
+            if number <= version:
+                db.executescript(script)
+        return _schema(db)
 
 
 @contextmanager

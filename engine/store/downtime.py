@@ -9,7 +9,7 @@ and every step may be repeated: runs are unique by key, counted ranges too.
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.core.missed import (
     ALL_WINDOW_SECONDS,
@@ -23,6 +23,7 @@ from engine.core.missed import (
 from engine.core.model import AtTrigger
 from engine.core.owed import Owing
 from engine.core.timetable import Timetable, compile_trigger
+from engine.store import Judged
 from engine.store.rows import timetable_of, trigger_of
 from engine.store.statements import statements
 
@@ -86,22 +87,22 @@ def open_(db: sqlite3.Connection, watermark_ms: int, resume_ms: int, rate: int) 
     return until_ms
 
 
-def judge_slice(db: sqlite3.Connection, now_ms: int) -> bool:
-    """Judge some schedules of the oldest stretch; whether there may be more."""
+def judge_slice(db: sqlite3.Connection, now_ms: int) -> Judged:
+    """Judge some schedules of the oldest stretch."""
     row = db.execute(SQL["list_downtime"]).fetchone()
     if row is None:
-        return False
+        return Judged(more=False, skipped=0)
     stretch = _stretch_of(row)
     page = {"after": stretch.after_ms, "until": stretch.until_ms, "limit": SCHEDULES_JUDGED_MAX}
     for statement in ("list_missed_planned", "list_missed_at"):
         rows = db.execute(SQL[statement], page).fetchall()
         if rows:
-            for judged in rows:
-                _judge(db, _judged(db, judged), stretch, now_ms)
-            return True
-    if not _judge_timetables(db, stretch, now_ms):
+            verdicts = [_judge(db, _judged(db, judged), stretch, now_ms) for judged in rows]
+            return Judged(more=True, skipped=sum(verdict.skipped for verdict in verdicts))
+    judged = _judge_timetables(db, stretch, now_ms)
+    if not judged.more:
         db.execute(SQL["close_downtime"], (stretch.id,))
-    return True
+    return Judged(more=True, skipped=judged.skipped)
 
 
 def judge_at_once(db: sqlite3.Connection, schedule_row: int, now_ms: int) -> None:
@@ -115,13 +116,15 @@ def judge_at_once(db: sqlite3.Connection, schedule_row: int, now_ms: int) -> Non
     for stretch in stretches:
         complete = False
         while not complete:
-            _, complete = _judge(db, judged, stretch, now_ms)
+            complete = _judge(db, judged, stretch, now_ms).complete
 
 
-def _judge_timetables(db: sqlite3.Connection, stretch: _Stretch, now_ms: int) -> bool:
+def _judge_timetables(db: sqlite3.Connection, stretch: _Stretch, now_ms: int) -> Judged:
     """Judge a page of schedules of the next timetable due in the stretch, if any is left."""
     if stretch.after_ms >= stretch.until_ms:
-        return False  # So short that the planner had already written everything.
+        return Judged(
+            more=False, skipped=0
+        )  # So short that the planner had already written everything.
     timetable_id, offset_ms, schedule_row = (
         stretch.timetable_id,
         stretch.offset_ms,
@@ -130,7 +133,7 @@ def _judge_timetables(db: sqlite3.Connection, stretch: _Stretch, now_ms: int) ->
     for _ in range(SCHEDULES_JUDGED_MAX):
         found = db.execute(SQL["next_timetable"], (timetable_id,)).fetchone()
         if found is None:
-            return False
+            return Judged(more=False, skipped=0)
         if found[0] != timetable_id:
             timetable_id, offset_ms, schedule_row = found[0], -1, 0
         rows: Sequence[tuple[int, ...]] = ()
@@ -143,38 +146,50 @@ def _judge_timetables(db: sqlite3.Connection, stretch: _Stretch, now_ms: int) ->
             }
             rows = db.execute(SQL["list_missed_of_timetable"], key).fetchall()
         if rows:
-            position = _judge_page(db, rows, stretch, now_ms)
+            before = (offset_ms, schedule_row)
+            position, skipped = _judge_page(db, rows, stretch, before, now_ms)
             _advance(db, stretch, timetable_id, *position)
-            return True
+            return Judged(more=True, skipped=skipped)
         timetable_id, offset_ms, schedule_row = timetable_id + 1, -1, 0
     _advance(db, stretch, timetable_id, offset_ms, schedule_row)
-    return True
+    return Judged(more=True, skipped=0)
 
 
 def _judge_page(
-    db: sqlite3.Connection, rows: Sequence[tuple[int, ...]], stretch: _Stretch, now_ms: int
-) -> tuple[int, int]:
+    db: sqlite3.Connection,
+    rows: Sequence[tuple[int, ...]],
+    stretch: _Stretch,
+    position: tuple[int, int],
+    now_ms: int,
+) -> tuple[tuple[int, int], int]:
     """Judge schedules in order until the page or the transaction's share of runs is used up.
 
-    Gives the (offset, schedule) after which the next page goes on.
+    Gives the (offset, schedule) after which the next page goes on, `position` if none is done, and
+    how many occurrences were skipped.
     """
-    written = 0
-    position = (stretch.offset_ms, stretch.schedule_row)
+    written = skipped = 0
     for row in rows:
         judged = _judged(db, row)
-        count, complete = _judge(db, judged, stretch, now_ms)
-        written += count
-        if complete:
+        verdict = _judge(db, judged, stretch, now_ms)
+        written += verdict.written
+        skipped += verdict.skipped
+        if verdict.complete:
             position = (judged.owing.offset_ms, judged.row)
-        if not complete or written >= RUNS_CAUGHT_UP_MAX:
+        if not verdict.complete or written >= RUNS_CAUGHT_UP_MAX:
             break
-    return position
+    return position, skipped
 
 
-def _judge(
-    db: sqlite3.Connection, judged: _Judged, stretch: _Stretch, now_ms: int
-) -> tuple[int, bool]:
-    """Judge one schedule: rows written, and whether it is done (else it is to be judged again)."""
+class _Verdict(NamedTuple):
+    """One schedule judged: rows touched, occurrences skipped, and whether nothing is left."""
+
+    written: int
+    skipped: int
+    complete: bool
+
+
+def _judge(db: sqlite3.Connection, judged: _Judged, stretch: _Stretch, now_ms: int) -> _Verdict:
+    """Judge one schedule; one that is not complete is to be judged again."""
     offset_ms = judged.owing.offset_ms
     rows = db.execute(
         SQL["list_missed_rows_of_schedule"],
@@ -197,11 +212,16 @@ def _judge(
             db.execute(SQL["catch_up_planned_run"], {**key, "next_attempt_at": at})
         else:
             db.execute(SQL["skip_planned_run"], key)
+    skipped = len(rows) - len(keep)
     if missed.skip_count:
         span = {"schedule_id": judged.row, "after": missed.after_ms, "until": missed.run_after_ms}
-        db.execute(SQL["count_range"], {**span, "reason": "catch_up", "count": missed.skip_count})
+        values = {**span, "reason": "catch_up", "count": missed.skip_count}
+        if db.execute(SQL["count_range"], values).rowcount:  # Judged again, it is there already.
+            skipped += missed.skip_count
     written = _write_runs(db, judged, missed, stretch, before=len(keep), total=total)
-    return len(rows) + written, written < RUNS_CAUGHT_UP_MAX
+    return _Verdict(
+        written=len(rows) + written, skipped=skipped, complete=written < RUNS_CAUGHT_UP_MAX
+    )
 
 
 def _kept(judged: _Judged, missed: Missed, planned: list[int], resume_ms: int) -> set[int]:

@@ -18,6 +18,7 @@ from engine.store import (
     DueRun,
     Ended,
     HeldRun,
+    Judged,
     KnownTimetable,
     Planned,
     Progress,
@@ -43,6 +44,9 @@ TARGETS_CACHED_MAX = 2_000
 TARGET_BYTES_CACHED_MAX = 4_096
 """a larger body is read again for each claim."""
 
+COMPLETED_MAX = 500
+"""Schedules that delete themselves in one transaction."""
+
 PAUSES_ENDED_MAX = 500
 """Pauses that end in one transaction."""
 
@@ -56,7 +60,8 @@ class SqliteJournal:
         self._writer = writer
         self._reader = reader
         self._targets: OrderedDict[int, Target] = OrderedDict()
-        self.unreadable_timetables = 0
+        self.on_skip: Callable[[], None] = lambda: None
+        """Called for each row that this version cannot read, and leaves alone."""
 
     async def begin_life(self, now_ms: int) -> Progress:
         return await self._writer.submit(lambda db: _begin_life(db, now_ms))
@@ -76,7 +81,7 @@ class SqliteJournal:
         try:
             trigger = trigger_of(spec, None)
         except ValueError as error:
-            self.unreadable_timetables += 1
+            self.on_skip()
             log.warning("timetable_skipped", timetable=timetable_id, error=str(error))
             return None
         return KnownTimetable(timetable_id=timetable_id, trigger=trigger, reach_ms=reach_ms)
@@ -125,7 +130,7 @@ class SqliteJournal:
             lambda db: downtime.open_(db, watermark_ms, resume_ms, rate)
         )
 
-    async def judge_downtime(self, now_ms: int) -> bool:
+    async def judge_downtime(self, now_ms: int) -> Judged:
         return await self._writer.submit(lambda db: downtime.judge_slice(db, now_ms))
 
     async def resume_ended_pauses(self, now_ms: int) -> tuple[list[KnownTimetable], list[DueRun]]:
@@ -140,6 +145,11 @@ class SqliteJournal:
 
     async def prune(self, *, before_ms: int, runs_max: int) -> int:
         return await self._writer.submit(lambda db: history.prune(db, before_ms, runs_max))
+
+    async def delete_complete(self, now_ms: int) -> int:
+        return await self._writer.submit(
+            lambda db: schedules.delete_complete(db, now_ms, COMPLETED_MAX)
+        )
 
     async def sweep(self, after: int, *, before_ms: int) -> int:
         loose = await self._reader.read(lambda db: sweep.loose_targets(db, after))
@@ -157,7 +167,8 @@ class SqliteJournal:
             key = {"scheduled_for": row[0], "schedule_id": row[1], "now": now_ms}
             match _admission(row, unjudged_ms, now_ms, lines):
                 case Admission.CLAIM:
-                    claims.append(self._claim_of(db, row))
+                    if (claim := self._readable_claim(db, row)) is not None:
+                        claims.append(claim)
                 case Admission.HOLD:
                     held.append(key)
                 case Admission.DROP | Admission.WAIT:
@@ -173,6 +184,14 @@ class SqliteJournal:
         ended = [(f["state"], f["reason"]) for f in finished]
         ended += [_ENDS[Admission.SUPERSEDE]] * lines.superseded
         return Claimed(claims=tuple(claims), ended=tuple(ended), due=lines.moved_up())
+
+    def _readable_claim(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim | None:
+        try:
+            return self._claim_of(db, row)
+        except (ValueError, TypeError, KeyError) as error:
+            self.on_skip()
+            log.warning("run_skipped", schedule=row[10], error=str(error))
+            return None
 
     def _claim_of(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim:
         return Claim(

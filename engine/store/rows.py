@@ -5,6 +5,7 @@ import sqlite3
 from typing import Any
 
 import orjson
+import structlog
 
 from engine.core.errors import Invalid
 from engine.core.model import (
@@ -26,6 +27,8 @@ from engine.core.model import (
 from engine.core.timetable import Timetable, compile_trigger
 
 _DEFAULT_RETRY = RetryPolicy()
+
+log = structlog.get_logger("offbeat.store")
 
 
 def named_rows(db: sqlite3.Connection, statement: str, values: Any) -> list[sqlite3.Row]:
@@ -171,12 +174,18 @@ def timetable_of(spec: str) -> Timetable | None:
 def schedule_of(row: sqlite3.Row) -> Schedule | None:
     """The schedule in a row of `get_schedule` or `list_schedules`.
 
-    None when another version wrote a trigger into it that this one cannot read.
+    None, with a line in the log, when another version wrote what this one cannot read.
     """
-    if row["spec"] is not None and timetable_of(row["spec"]) is None:
+    readable = row["spec"] is None or timetable_of(row["spec"]) is not None
+    try:
+        definition = _definition_of(row) if readable else None
+    except (ValueError, TypeError, KeyError):
+        definition = None
+    if definition is None:
+        log.warning("schedule_skipped", schedule=row["public_id"])
         return None
     return Schedule(
-        definition=_definition_of(row),
+        definition=definition,
         pause=_pause_of(row),
         owed_after_ms=row["owed_after"],
         last_owed_ms=row["last_owed"],

@@ -21,7 +21,7 @@ from engine.core.model import (
     Trigger,
 )
 from engine.core.owed import last_owed_ms
-from engine.store import DueRun, KnownTimetable, Stored, overlap, revisions, settlement
+from engine.store import DueRun, KnownTimetable, Stored, downtime, overlap, revisions, settlement
 from engine.store.rows import (
     named_rows,
     run_of,
@@ -152,9 +152,25 @@ def resume(db: sqlite3.Connection, public_id: str, now_ms: int) -> Stored:
 
 
 def resume_ended_pauses(db: sqlite3.Connection, now_ms: int, limit: int) -> list[Stored]:
-    """Resume schedules whose `paused_until` has come, at most `limit` of them."""
+    """Resume schedules whose `paused_until` has come, at most `limit` of them.
+
+    Each resumes at that instant, however late it is noticed: what was owed since then is planned,
+    or judged with the downtime that hid it.
+    """
+    stored = []
     rows = db.execute(SQL["list_pauses_that_end"], {"now": now_ms, "limit": limit}).fetchall()
-    return [resume(db, public_id, now_ms) for (public_id,) in rows]
+    for public_id, row_id, until_ms in rows:
+        stored.append(resume(db, public_id, until_ms))
+        downtime.judge_at_once(db, row_id, now_ms)
+    return stored
+
+
+def delete_complete(db: sqlite3.Connection, now_ms: int, limit: int) -> int:
+    """Delete schedules whose last occurrence is over and that asked for it; how many."""
+    rows = db.execute(SQL["list_complete"], {"now": now_ms, "limit": limit}).fetchall()
+    for (public_id,) in rows:
+        delete(db, public_id, now_ms)
+    return len(rows)
 
 
 def trigger(db: sqlite3.Connection, public_id: str, now_ms: int) -> tuple[Run, DueRun]:

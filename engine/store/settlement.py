@@ -46,7 +46,10 @@ def settle_runs(
     for instant in settlement.cancel:
         key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
         db.execute(SQL["cancel_planned_run"], key)
+    (unjudged_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
     for new in settlement.insert:
+        if new.fire_after_ms <= unjudged_ms:
+            continue  # Missed: the catch-up policy speaks.
         run = {**ids, "trigger": "schedule", **_times(new)}
         db.execute(SQL["plan_run"], {**run, "next_attempt_at": new.fire_after_ms})
     if previous:

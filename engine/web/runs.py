@@ -77,7 +77,6 @@ def attempt_document(attempt: Attempt) -> dict[str, Any]:
         "outcome": outcome.name,
         "status": outcome.status,
         "error": outcome.error,
-        "retry_after": outcome.retry_after,
         "response_cut": outcome.response_cut,
         **_response(outcome),
     }

@@ -90,6 +90,7 @@ def test_a_clock_a_day_behind_the_journal_stops_dispatch_until_it_is_right(
             await world.clock.run_for(5 * MINUTE_MS)
             assert world.sent() == []
             assert "--accept-clock" in engine.unready()[0]
+            assert engine.figures.clock_jumps == 0  # It stood there from the start.
             world.clock.step(25 * HOUR_MS)
             await world.clock.run_for(2 * MINUTE_MS)
             assert engine.unready() == []

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.errors import NotFound
+from engine.core.identity import parse_instant
+from engine.core.model import Pause
 from tests.simulation.world import HOUR_MS, World, put, simulate
 
 STOPPED = "2026-11-27T18:00:30Z"
@@ -158,5 +161,52 @@ def test_downtime_below_ten_seconds_misses_nothing(directory: Path) -> None:
         seconds = [s.scheduled_for for s in world.sent()]
         assert seconds == [f"2026-11-30T12:00:{n:02d}Z" for n in range(1, 18)]
         assert world.rows("SELECT count(*) FROM counted_range") == [(0,)]
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+@pytest.mark.parametrize(("policy", "caught_up"), [("all", 14), ("latest", 1), ("skip", 0)])
+def test_a_pause_that_ended_during_downtime_ended_when_it_said(
+    directory: Path, policy: str, caught_up: int
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", every=1, catch_up=policy)
+            await world.until("2026-11-30T12:00:02.500Z")
+            until_ms = parse_instant("2026-11-30T12:00:10.200Z")
+            await engine.schedules.pause("x", Pause(until_ms=until_ms))
+            await world.until("2026-11-30T12:00:04Z")
+        await world.clock.run_for(30_000)  # Nobody is there until 12:00:34.
+        async with world.engine() as engine:
+            await world.clock.run_for(15_000)
+            assert engine.figures.runs["skipped_catch_up"] + caught_up == 14
+        late = [s.scheduled_for for s in world.sent() if s.trigger == "catch_up"]
+        # Missed are 12:00:11 to 12:00:24, ten seconds before the return; what follows is fresh.
+        assert late == [f"2026-11-30T12:00:{n}Z" for n in range(25 - caught_up, 25)]
+        fresh = [s.scheduled_for for s in world.sent() if s.trigger == "schedule"]
+        assert fresh[:4] == [f"2026-11-30T12:00:{n:02d}Z" for n in (1, 2, 25, 26)]
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_complete_schedule_deletes_itself_although_its_last_occurrence_was_missed(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(
+                engine,
+                "x",
+                at="2026-11-30T12:00:20Z",
+                catch_up="skip",
+                delete_after_completion=True,
+            )
+            await world.clock.run_for(1_000)
+        world.clock.step(HOUR_MS)
+        async with world.engine() as engine:
+            await world.clock.run_for(70_000)
+            with pytest.raises(NotFound):
+                await engine.schedules.get("x")
+        assert world.sent() == []
 
     simulate(main, directory, "2026-11-30T12:00:00Z")

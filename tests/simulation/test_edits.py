@@ -7,6 +7,7 @@ import pytest
 from engine.core.errors import Invalid, NotFound
 from engine.core.identity import jitter_offset_ms, parse_instant, schedule_id
 from engine.core.model import Pause
+from engine.store.database import check
 from tests.simulation.world import MINUTE_MS, World, put, simulate
 
 
@@ -208,6 +209,38 @@ def test_a_pause_with_an_end_resumes_by_itself(directory: Path) -> None:
         ]
 
     simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+@pytest.mark.parametrize("ends", [".050", ".500", ".999"])
+def test_what_is_owed_right_after_a_pause_ends_is_not_lost(directory: Path, ends: str) -> None:
+    """The end is noticed up to a second later; it counts from its own instant."""
+
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", every=1)
+            until_ms = parse_instant(f"2026-11-30T12:00:07{ends}Z")
+            await engine.schedules.pause("x", Pause(until_ms=until_ms))
+            await world.until("2026-11-30T12:00:11.500Z")
+        assert [s.scheduled_for for s in world.sent()] == [
+            f"2026-11-30T12:00:{n:02d}Z" for n in (8, 9, 10, 11)
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:00.300Z")
+
+
+def test_a_schedule_deleted_during_an_attempt_leaves_a_whole_journal(directory: Path) -> None:
+    async def main(world: World) -> None:
+        target = {"url": "http://127.0.0.1:9/hook", "timeout_seconds": 1}
+        async with world.engine() as engine:
+            await put(engine, "x", at="2026-11-30T12:00:05Z", target=target)
+            await world.until("2026-11-30T12:00:05.300Z")
+            await engine.schedules.delete("x")
+            await world.until("2026-11-30T12:00:10Z")
+        ended = world.rows("SELECT state, reason, next_attempt_at FROM job_run")
+        assert ended == [("cancelled", "deleted", None)]
+        assert check(directory / "offbeat.db") == []
+
+    simulate(main, directory, "2026-11-30T12:00:00Z", delay_ms=lambda _: MINUTE_MS)
 
 
 def test_a_manual_run_goes_out_at_once_under_a_key_of_its_own(directory: Path) -> None:

@@ -290,3 +290,23 @@ def test_c08_a_row_that_another_version_wrote_stops_nobody_else(directory: Path,
         assert len(world.sent()) == 3  # The newest missed, and two fresh ones.
 
     simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_a_policy_that_another_version_wrote_stops_nobody_else(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "strange", every=1, retry={"max_attempts": 3})
+            await put(engine, "good", every=1)
+        with closing(sqlite3.connect(directory / "offbeat.db")) as db, db:
+            strange = '{"max_attempts": 3, "newfield": 1}'
+            db.execute("UPDATE schedule SET retry = ? WHERE retry IS NOT NULL", (strange,))
+        async with world.engine() as engine:
+            await world.clock.run_for(5_000)
+            page, _ = await engine.schedules.page(limit=10, after_name=None)
+            assert [s.definition.name for s in page] == ["good"]
+            assert engine.figures.rows_skipped > 0
+            await put(engine, "strange", every=1)
+            await world.clock.run_for(3_000)
+        assert {s.name for s in world.sent()} == {"good", "strange"}
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")

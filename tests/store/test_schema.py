@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.errors import StoreRefused
 from engine.core.model import RunTrigger, State
-from engine.store.database import prepare
+from engine.store.database import inspect, prepare
 from engine.store.statements import migrations, statements
 
 
@@ -70,3 +71,10 @@ def test_hot_statements_read_no_table_from_end_to_end(database: Path, name: str)
     scans = [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
     scans = [s for s in scans if "VIRTUAL TABLE" not in s and "CONSTANT ROW" not in s]
     assert scans == [], plan
+
+
+def test_a_database_of_the_same_version_with_another_schema_is_refused(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("ALTER TABLE target ADD COLUMN mood TEXT")
+    with pytest.raises(StoreRefused, match="holds another"):
+        inspect(database)

@@ -36,7 +36,6 @@ ATTEMPTS = [
             error="503 Service Unavailable",
             response="grü".encode()[:-1],
             response_cut=True,
-            retry_after="5",
         ),
     ),
     Attempt(
@@ -121,7 +120,6 @@ def test_a_run_is_shown_with_its_attempts(api, journal):
         "outcome": "http_error",
         "status": 503,
         "error": "503 Service Unavailable",
-        "retry_after": "5",
         "response_cut": True,
         "response": "gr",
     }

@@ -1,6 +1,9 @@
 -- Every statement of the engine, by the noun that it is about.
 -- Slices and pages are bounded by keys and never by OFFSET over rows that are written.
 
+-- name: list_schema
+SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL;
+
 -- name: begin_life
 -- The first life starts at its own clock; later ones keep what the former life reached.
 INSERT INTO progress (id, alive, watermark, horizon, lives) VALUES (1, :now, :now, :now, 1)
@@ -95,7 +98,8 @@ UPDATE schedule SET deleted_at = :now, updated_at = :now, revision = revision + 
   paused_at = NULL, pause_reason = NULL, paused_until = NULL WHERE id = :id;
 
 -- name: list_pauses_that_end
-SELECT public_id FROM schedule WHERE paused_until <= :now ORDER BY paused_until LIMIT :limit;
+SELECT public_id, id, paused_until FROM schedule
+WHERE paused_until <= :now ORDER BY paused_until LIMIT :limit;
 
 -- name: count_failure
 UPDATE schedule SET failures = failures + 1 WHERE id = ? RETURNING failures;
@@ -426,7 +430,10 @@ UPDATE job_run SET
   reason = CASE WHEN e.state = 'retry_wait' AND EXISTS
     (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
     THEN 'deleted' ELSE e.reason END,
-  next_attempt_at = e.next_attempt_at, attempt_started_at = NULL,
+  next_attempt_at = CASE WHEN e.state = 'retry_wait' AND EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
+    THEN NULL ELSE e.next_attempt_at END,
+  attempt_started_at = NULL,
   first_attempt_at = e.first_attempt_at, granted_from = granted_from + e.is_probe,
   ended_at = e.ended_at
 FROM ended e
@@ -458,6 +465,17 @@ WHERE schedule_id = ? AND state IN ('planned', 'retry_wait', 'attempting');
 SELECT last_owed IS NOT NULL AND last_owed <= :now AND last_owed + offset_ms <=
   (SELECT watermark FROM progress) FROM schedule
 WHERE id = :id AND deleted_at IS NULL AND delete_after_completion = 1;
+
+-- name: list_complete
+-- Schedules that delete themselves and have nothing left to do, whatever became of their occurrences.
+SELECT s.public_id FROM schedule s INDEXED BY schedule_completion_idx
+WHERE s.delete_after_completion = 1 AND s.deleted_at IS NULL AND s.last_owed IS NOT NULL
+  AND s.last_owed <= :now AND s.paused_at IS NULL
+  AND s.last_owed + s.offset_ms <= (SELECT watermark FROM progress)
+  AND NOT EXISTS (SELECT 1 FROM downtime)
+  AND NOT EXISTS (SELECT 1 FROM job_run r INDEXED BY job_run_schedule_idx WHERE r.schedule_id = s.id
+    AND r.state IN ('planned', 'retry_wait', 'attempting'))
+LIMIT :limit;
 
 -- name: get_run
 SELECT r.*, s.public_id, s.name FROM schedule s
