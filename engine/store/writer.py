@@ -12,7 +12,9 @@ interpreter's lock beside a busy event loop, 6 to 8 ms at the default switch int
 
 What can go wrong, and what it means:
 
-* A change raises: its savepoint is rolled back, its caller gets the exception, the others go on.
+* A change raises: the batch is undone and made once more, now with a savepoint for each change.
+  Its caller gets the exception, the others go on. Without that second try every change would pay:
+  behind a savepoint SQLite copies each page before it first writes to it.
 * BUSY or FULL: nothing of the batch happened. Every caller gets `Unavailable` and decides anew,
   since what it asked for may no longer be right.
 * Anything else from the disk: the outcome is unknown (a failed fsync may have written or not).
@@ -39,6 +41,7 @@ log = structlog.get_logger("offbeat.writer")
 
 T = TypeVar("T")
 Change = Callable[[sqlite3.Connection], T]
+"""Works on the connection and on nothing else, since it may be undone and called again."""
 
 BATCH_CHANGES_MAX = 256
 """Changes in one transaction: bounds what a failed commit throws back at its callers."""
@@ -288,12 +291,21 @@ def _commit(db: sqlite3.Connection, changes: list[Change[Any]]) -> tuple[list[An
 
     On the database's thread.
     """
+    try:
+        return _transact(db, lambda: [change(db) for change in changes])
+    except Exception as error:  # Whatever a change raises belongs to its caller alone,
+        if not _is_changes_own(error):
+            raise  # but the disk's errors are everybody's.
+    return _transact(db, lambda: [_attempt(db, change) for change in changes])
+
+
+def _transact(db: sqlite3.Connection, work: Callable[[], list[Any]]) -> tuple[list[Any], int]:
     before = db.total_changes
     try:
         # IMMEDIATE: a transaction that reads first and writes later fails at once with
         # BUSY_SNAPSHOT, in spite of any timeout (sqlite.org/isolation.html).
         db.execute("BEGIN IMMEDIATE")
-        outcomes = [_attempt(db, change) for change in changes]
+        outcomes = work()
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:  # SQLITE_FULL and its like have ended it already.
@@ -306,14 +318,17 @@ def _attempt(db: sqlite3.Connection, change: Change[Any]) -> Any:
     db.execute("SAVEPOINT change")
     try:
         result = change(db)
-    except Exception as error:  # Whatever a change raises belongs to its caller alone,
-        if isinstance(error, sqlite3.Error) and _code(error) not in _CHANGES_OWN:
-            raise  # but the disk's errors are everybody's.
+    except Exception as error:  # As above.
+        if not _is_changes_own(error):
+            raise
         result = error
-    if isinstance(result, Exception):
         db.execute("ROLLBACK TO change")
     db.execute("RELEASE change")
     return result
+
+
+def _is_changes_own(error: Exception) -> bool:
+    return not isinstance(error, sqlite3.Error) or _code(error) in _CHANGES_OWN
 
 
 def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
