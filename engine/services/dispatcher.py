@@ -215,16 +215,18 @@ class Dispatcher:
     def _start_some(self) -> None:
         """Start some of what is claimed; what is left follows after a turn of the loop."""
         count = min(len(self._claimed), STARTS_AT_ONCE)
+        # One instant for the charge and for what the journal calls the start: a process that is
+        # put aside between the two would seem to start more than the bucket granted.
+        now_ms = self._clock.now_ms()
         self._bucket.reserve(self._clock.monotonic_ms(), count)
         for _ in range(count):
-            self._start(*self._claimed.popleft())
+            self._start(*self._claimed.popleft(), now_ms)
         if self._claimed:
             asyncio.get_running_loop().call_soon(self._start_some)
         else:
             self._wake.set()
 
-    def _start(self, claim: Claim, run: HeldRun) -> None:
-        now_ms = self._clock.now_ms()
+    def _start(self, claim: Claim, run: HeldRun, now_ms: int) -> None:
         self.on_start(claim, now_ms)
         if claim.attempt == 1:
             self._figures.first_attempt(
