@@ -6,6 +6,8 @@ from tests.end_to_end.processes import Engine, Receiver, now_ms, until
 
 HUNG = 200
 TIMEOUT_SECONDS = 6
+PARALLELISM = 20
+"""Of one flow, unless told otherwise."""
 
 
 def test_c43_200_targets_that_never_answer_do_not_stop_the_others(
@@ -13,10 +15,15 @@ def test_c43_200_targets_that_never_answer_do_not_stop_the_others(
 ) -> None:
     engine.start("--concurrency", "256")
     engine.put("others", {"every": 1, "jitter_seconds": 0, "target": {"url": receiver.url("/ok")}})
-    silent = {"url": receiver.url("/silent?hold=1"), "timeout_seconds": TIMEOUT_SECONDS}
-    at = text_of(now_ms() + 4_000)
+    silent = {
+        "at": text_of(now_ms() + 4_000),
+        "target": {"url": receiver.url("/silent?hold=1"), "timeout_seconds": TIMEOUT_SECONDS},
+        "retry": {"max_attempts": 1},
+    }
     for number in range(HUNG):
-        engine.put(f"hung-{number}", {"at": at, "target": silent, "retry": {"max_attempts": 1}})
+        # As many flows as let all of them be under way at once.
+        flow_key = f"silent-{number % (HUNG // PARALLELISM)}"
+        engine.put(f"hung-{number}", {**silent, "flow_key": flow_key})
     until(lambda: len(receiver.requests("/silent")) == HUNG, "all of them hang")
     delivered = len(receiver.requests("/ok"))
     until(lambda: len(receiver.requests("/ok")) >= delivered + 3, "the others go on")
