@@ -4,14 +4,14 @@
 who has measured: no redirects, no cookie jar, no decompression, one deadline sweep in place of a
 timer for each request, URL and headers read once, the body released unread, the garbage collector
 told to stay away. Both keep `concurrency` requests in flight until `count` are answered, and return
-seconds.
+seconds. `paced_loop` sends with the tuned session, and has a timer of the loop for each request.
 """
 
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -36,6 +36,35 @@ async def default_loop(url: str, count: int, concurrency: int) -> float:
 
 async def tuned_loop(url: str, count: int, concurrency: int) -> float:
     """aiohttp's session with all that a delivery does not need switched off."""
+    async with _tuned_session(url, concurrency) as send:
+        with quiet_collector():
+            return await in_flight(send, count, concurrency)
+
+
+async def paced_loop(url: str, waits: Sequence[float], concurrency: int) -> list[float]:
+    """How late each request starts, in seconds, that a timer starts so many seconds from now."""
+    loop = asyncio.get_running_loop()
+    late: list[float] = []
+    tasks: list[asyncio.Task[None]] = []
+    async with _tuned_session(url, concurrency) as send:
+
+        def start(due: float) -> None:
+            late.append(loop.time() - due)
+            tasks.append(asyncio.ensure_future(send()))
+
+        with quiet_collector():
+            now = loop.time()
+            for wait in waits:
+                loop.call_at(now + wait, start, now + wait)
+            await asyncio.sleep(max(waits) + 1)
+            await asyncio.gather(*tasks)
+    return late
+
+
+@asynccontextmanager
+async def _tuned_session(
+    url: str, concurrency: int
+) -> AsyncIterator[Callable[[], Coroutine[Any, Any, None]]]:
     session = ClientSession(
         connector=TCPConnector(limit=concurrency),
         cookie_jar=DummyCookieJar(),
@@ -55,10 +84,8 @@ async def tuned_loop(url: str, count: int, concurrency: int) -> float:
 
     sweeper = asyncio.create_task(_sweep(deadlines))
     async with session:
-        with quiet_collector():
-            seconds = await in_flight(send, count, concurrency)
+        yield send
     sweeper.cancel()
-    return seconds
 
 
 async def in_flight(send: Callable[[], Awaitable[None]], count: int, concurrency: int) -> float:

@@ -1,15 +1,16 @@
 """A receiver that costs almost nothing, so that the client under test is the bottleneck.
 
-A process of its own answers every request on a keep-alive connection with the same 200. It counts
-requests by their blank lines and `Content-Length`, and says over a pipe how many came and when the
-first and the last arrived (`time.monotonic`, which processes of one machine share).
+A process of its own answers every request on a keep-alive connection with the same 200. It tells
+requests apart by their blank lines and `Content-Length`, and says over a pipe when each arrived
+(`time.monotonic`, which processes of one machine share).
 """
 
 import asyncio
 import multiprocessing
+import os
 import socket
 import time
-from dataclasses import dataclass
+from array import array
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import cast
@@ -17,15 +18,6 @@ from typing import cast
 import uvloop
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Type: text/plain\r\n\r\nok"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What arrived since the last tally; instants in seconds of `time.monotonic`, 0.0 for none."""
-
-    requests: int
-    first: float
-    last: float
 
 
 class Receiver:
@@ -40,11 +32,11 @@ class Receiver:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/hook"
 
-    def tally(self) -> Tally:
-        """Count and times since the last call; counting starts again."""
-        self._pipe.send("tally")
+    def arrivals(self) -> "array[float]":
+        """When each request since the last call arrived, in seconds and in order."""
+        self._pipe.send("arrivals")
         answer = self._pipe.recv()
-        assert isinstance(answer, Tally)
+        assert isinstance(answer, array)
         return answer
 
     def stop(self) -> None:
@@ -61,23 +53,9 @@ def start_receiver() -> Receiver:
     return Receiver(process, ours.recv(), ours)
 
 
-class _Counter:
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        self.requests, self.first, self.last = 0, 0.0, 0.0
-
-    def add(self) -> None:
-        self.last = time.monotonic()
-        if self.requests == 0:
-            self.first = self.last
-        self.requests += 1
-
-
 class _Answering(asyncio.Protocol):
-    def __init__(self, counter: _Counter) -> None:
-        self._counter = counter
+    def __init__(self, arrivals: "array[float]") -> None:
+        self._arrivals = arrivals
         self._received = b""
         self._transport: asyncio.Transport
 
@@ -87,7 +65,7 @@ class _Answering(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._received += data
         while self._take_request():
-            self._counter.add()
+            self._arrivals.append(time.monotonic())
             self._transport.write(ANSWER)
 
     def _take_request(self) -> bool:
@@ -109,22 +87,23 @@ def _serve(pipe: Connection) -> None:
 
 async def _answer_until_stopped(pipe: Connection) -> None:
     loop = asyncio.get_running_loop()
-    counter, stopped = _Counter(), asyncio.Event()
+    arrivals, stopped = array("d"), asyncio.Event()
 
     def obey() -> None:
         try:
             command = pipe.recv()
         except EOFError:  # The benchmark is gone.
             command = "stop"
-        if command == "tally":
-            pipe.send(Tally(requests=counter.requests, first=counter.first, last=counter.last))
-            counter.reset()
+        if command == "arrivals":
+            os.set_blocking(pipe.fileno(), True)  # The loop has made it otherwise.
+            pipe.send(arrivals)
+            del arrivals[:]
         else:
             loop.remove_reader(pipe.fileno())
             stopped.set()
 
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    server = await loop.create_server(lambda: _Answering(counter), sock=listener)
+    server = await loop.create_server(lambda: _Answering(arrivals), sock=listener)
     loop.add_reader(pipe.fileno(), obey)
     pipe.send(listener.getsockname()[1])
     await stopped.wait()
