@@ -71,7 +71,7 @@ class Loader:
 
     async def _read_on(self, until_ms: int) -> bool:
         limit = min(PAGE_RUNS_MAX, self._waiting.room)
-        if limit == 0 or self._waiting.reach[0] >= until_ms:
+        if limit == 0 or self._waiting.reaches(until_ms):
             return False
         after = self._waiting.extend(until_ms)
         page = await self._read(after, until_ms, limit, None)

@@ -145,6 +145,10 @@ class Waiting:
         if earliest is not None and earliest <= self.reach:
             self.shrink(earliest[0])
 
+    def reaches(self, until_ms: int) -> bool:
+        """Whether everything due by `until_ms` is within the reach: a herd is one instant."""
+        return self.reach >= (until_ms, _ROW_MAX, _ROW_MAX)
+
     def extend(self, until_ms: int) -> DueRun:
         """Move the reach to `until_ms`, before the journal is read; gives the reach until now."""
         before, self.reach = self.reach, max(self.reach, (until_ms, _ROW_MAX, _ROW_MAX))

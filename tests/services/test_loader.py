@@ -1,0 +1,62 @@
+"""The loader: pages from the journal, until everything in sight is held."""
+
+from collections.abc import Callable
+
+from engine.services.loader import PAGE_RUNS_MAX, Loader
+from engine.services.waiting import Waiting
+from engine.store import DuePage, DueRun, FlowLimits, HeldRun
+from engine.testing import VirtualClock, run_virtual
+
+NOW_MS = 1_796_040_000_000
+FLOW = FlowLimits(
+    flow_id=1, tenant="default", key="example.org:443", rate=None, parallelism=20, paused=False
+)
+
+
+class Pages:
+    """A journal with these waiting runs, in order."""
+
+    def __init__(self, runs: list[HeldRun]) -> None:
+        self._runs = runs
+
+    async def due(
+        self,
+        after: DueRun,
+        until_ms: int,
+        limit: int,
+        *,
+        flow_id: int | None,
+        known: Callable[[int], bool],
+    ) -> DuePage:
+        found = [run for run in self._runs if run.key > after and run.due_ms <= until_ms]
+        return DuePage(runs=found[:limit], flows=[] if known(1) else [FLOW])
+
+
+class Planned:
+    """A planner that has come so far."""
+
+    watermark_ms = NOW_MS + 5_000
+
+
+def due_at(due_ms: int, schedule_row: int) -> HeldRun:
+    return HeldRun(
+        due_ms=due_ms,
+        scheduled_for_ms=due_ms,
+        schedule_row=schedule_row,
+        flow_id=1,
+        rank=0,
+        priority=1,
+    )
+
+
+def test_a_herd_at_the_end_of_sight_is_held_though_it_takes_several_pages() -> None:
+    herd = [due_at(Planned.watermark_ms, row) for row in range(PAGE_RUNS_MAX * 2 + 1)]
+
+    async def main(clock: VirtualClock) -> int:
+        waiting = Waiting(NOW_MS, slots=1)
+        loader = Loader(clock, Pages(herd), waiting, Planned())
+        while await loader.run_once():
+            pass
+        return len(waiting)
+
+    assert run_virtual(main, NOW_MS) == len(herd)
