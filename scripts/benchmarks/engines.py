@@ -27,6 +27,9 @@ from engine.store.writer import Reader, Writer
 RATE = 100_000
 """Tokens a second, and in one burst: the bucket is passed and stands in nobody's way."""
 
+NOWHERE = "http://127.0.0.1:9/"
+"""For what is never sent."""
+
 STORED_AT_ONCE = 1_000
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
@@ -47,6 +50,7 @@ class Store(NamedTuple):
 @asynccontextmanager
 async def open_store(directory: Path) -> AsyncIterator[Store]:
     """The store of a data directory without an engine, made if it is not there."""
+    directory.mkdir(exist_ok=True)  # noqa: ASYNC240  # Nothing else runs yet.
     path = directory / DATABASE_NAME
     own_master_key(directory, is_new=not path.exists())
     prepare(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.engines import (
+    NOWHERE,
     START_SECONDS_MAX,
     Store,
     document,
@@ -38,8 +39,6 @@ IDLE_SECONDS = 10
 RESIDENT_MB_MAX = 200
 
 MB = 1_000_000
-
-NOWHERE = "http://127.0.0.1:9/"
 
 
 async def recovery(directory: Path) -> AsyncIterator[Finding]:
