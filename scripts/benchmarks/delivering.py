@@ -29,6 +29,9 @@ ROUNDS = 5
 PERIOD_SECONDS = 20
 """From herd to herd: between a herd and the planning of the next, both loops have their turn."""
 
+SETTLE_SECONDS = 3
+"""After a herd the journal copies its log back; the loops are not to pay for that."""
+
 HERD_SECONDS_MAX = 60
 
 SLOTS = 512
@@ -65,6 +68,7 @@ async def herd(directory: Path) -> AsyncIterator[Finding]:
             await _put(engine, receiver, RUNS, trigger)
             for _ in range(ROUNDS):
                 herds.append(await _herd(engine, receiver))
+                await asyncio.sleep(SETTLE_SECONDS)
                 tuned.append(await tuned_loop(receiver.url, RUNS, IN_FLIGHT))
                 default.append(await default_loop(receiver.url, RUNS, IN_FLIGHT))
     for finding in _judge(herds, tuned, default):

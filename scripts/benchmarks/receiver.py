@@ -50,6 +50,7 @@ def start_receiver() -> Receiver:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
     process.start()
+    theirs.close()  # Should the process die, its end is closed and the wait over.
     return Receiver(process, ours.recv(), ours)
 
 
