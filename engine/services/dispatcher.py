@@ -36,9 +36,9 @@ from engine.store import Claim, Ended, HeldRun, Journal
 CLAIM_RUNS_MAX = 256
 """Runs in one claim: 3 ms of the disk's time, and the attempts that a crash repeats."""
 
-STARTS_AT_ONCE = 32
-"""Deliveries started in one turn of the loop: a millisecond or two of it. The next claim is put to
-disk meanwhile; started all at once, 256 would keep it waiting, and everybody else."""
+STARTS_AT_ONCE = 16
+"""Deliveries started in one turn of the loop: a millisecond of it. The next claim is put to disk
+meanwhile; started all at once, 256 would keep it waiting, and everybody else."""
 
 OUTCOMES_MAX = 1_024
 """Outcomes not yet on disk; beyond it nothing is claimed, so a slow disk slows the sending."""

@@ -30,7 +30,8 @@ class Timer:
 
     async def run(self) -> None:
         while True:
-            self.run_once()
+            while self.run_once():
+                await asyncio.sleep(0)
             self._wake.clear()
             try:
                 async with asyncio.timeout(self._sleep_seconds()):
@@ -38,10 +39,12 @@ class Timer:
             except TimeoutError:
                 pass
 
-    def run_once(self) -> None:
-        """Move what is due by now."""
-        if self._waiting.advance(self._clock.now_ms()):
+    def run_once(self) -> bool:
+        """Move some of what is due by now; whether there is more."""
+        more = self._waiting.advance(self._clock.now_ms())
+        if self._waiting.ready:
             self._on_due()
+        return more
 
     def _sleep_seconds(self) -> float:
         due_ms = self._waiting.next_due()

@@ -7,6 +7,7 @@ room of another; what lies beyond stays in the journal, from the flow's spill on
 as the flow drains. Everything here can be thrown away and read again.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
 
 from engine.core.fairness import Class, FairQueue
@@ -21,6 +22,10 @@ RUNS_HELD_MAX = 50_000
 FLOW_RUNS_MIN = 100
 """What every flow may hold, however many there are (SPEC §8)."""
 
+DUE_AT_ONCE = 200
+"""Runs that enter the queue in one turn of the loop, half a millisecond of it: the first of a herd
+are sent while the others still come in."""
+
 NOTHING: DueRun = (-1, -1, -1)
 _ROW_MAX = 2**62
 
@@ -32,6 +37,7 @@ class Waiting:
         """`slots`: how many runs may be under way; `capacity`: how many may be held."""
         self._capacity = capacity
         self._wheel: Wheel[HeldRun] = Wheel(now_ms)
+        self._due: deque[HeldRun] = deque()
         self._held: dict[tuple[int, int], int] = {}
         self._of_flow: dict[int, int] = {}
         self._queue: FairQueue[HeldRun] = FairQueue(slots=slots)
@@ -175,12 +181,14 @@ class Waiting:
         if len(runs) == limit:
             self.spilled[flow_id] = min(self.spilled.get(flow_id, runs[-1].key), runs[-1].key)
 
-    def advance(self, now_ms: int) -> int:
-        """Move what is due by `now_ms` into the queue; how many are in it."""
-        for run in self._wheel.advance(now_ms):
+    def advance(self, now_ms: int) -> bool:
+        """Move `DUE_AT_ONCE` of what is due by `now_ms` into the queue; whether more is due."""
+        self._due.extend(self._wheel.advance(now_ms))
+        for _ in range(min(len(self._due), DUE_AT_ONCE)):
+            run = self._due.popleft()
             if self._held.get((run.scheduled_for_ms, run.schedule_row)) == run.due_ms:
                 self._push(run)
-        return len(self._queue)
+        return bool(self._due)
 
     def next_due(self) -> int | None:
         """When to turn the wheel next; None while it is empty."""
