@@ -30,8 +30,9 @@ class Timer:
 
     async def run(self) -> None:
         while True:
-            while self.run_once():
+            if self.run_once():
                 await asyncio.sleep(0)
+                continue
             self._wake.clear()
             try:
                 async with asyncio.timeout(self._sleep_seconds()):
