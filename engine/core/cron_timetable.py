@@ -40,7 +40,7 @@ _CALENDAR_CHANGE_SECONDS = 3 * 3600
 class CronTimetable:
     """The occurrences of a cron trigger; `timetable.Timetable` says what the methods mean."""
 
-    __slots__ = ("_pattern", "_shifts_gaps", "_skips_folds", "_zone")
+    __slots__ = ("_empty", "_pattern", "_shifts_gaps", "_skips_folds", "_zone")
 
     def __init__(self, trigger: CronTrigger) -> None:
         check_timezone(trigger.timezone)
@@ -49,6 +49,8 @@ class CronTimetable:
         self._pattern = WallPattern(fields)
         self._shifts_gaps = fields.fixed and trigger.dst_gap == "shift"
         self._skips_folds = fields.fixed and trigger.dst_fold == "first"
+        # A thousand schedules of one batch share a timetable and ask about the same few seconds.
+        self._empty = range(0)
 
     def after(self, ms: int) -> int | None:
         low = _second_after(ms)
@@ -60,7 +62,12 @@ class CronTimetable:
 
     def between(self, after_ms: int, until_ms: int, limit: int) -> list[int]:
         low, high = _second_after(after_ms), _second_after(until_ms)
-        return [second * 1000 for second in islice(self._seconds(low, high), limit)]
+        if self._empty.start <= low and high <= self._empty.stop:
+            return []
+        found = [second * 1000 for second in islice(self._seconds(low, high), limit)]
+        if limit and not found:
+            self._empty = range(low, high)
+        return found
 
     def count(self, after_ms: int, until_ms: int) -> int:
         low, high = _second_after(after_ms), _second_after(until_ms)

@@ -5,6 +5,8 @@ By default a flow is a tenant's runs to one host and port. It has a parallelism 
 increase, multiplicative decrease: Chiu and Jain, 1989).
 """
 
+import re
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from engine.core.breaker import NEVER_MS, Breaker, Door
@@ -24,9 +26,22 @@ RESTORE_EVERY_MS = 1_000
 """How often a success raises a throttled rate, by a tenth of what it was."""
 
 
+_ORIGIN = re.compile(r"[^:]+://[^/?#]*")
+
+ORIGINS_SHARED_MAX = 4_096
+"""Origins whose keys are kept: a batch of schedules has many targets and few hosts."""
+
+
 def default_key(url: str) -> str:
-    """The flow of a target that names none: its host and port."""
-    parts = urlsplit(url)
+    """The flow of a target that names none: its host and port. `url`: absolute, as it is sent."""
+    origin = _ORIGIN.match(url)
+    assert origin is not None, "a target's URL has been read"
+    return _key(origin[0])
+
+
+@lru_cache(maxsize=ORIGINS_SHARED_MAX)
+def _key(origin: str) -> str:
+    parts = urlsplit(origin)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = parts.hostname or ""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

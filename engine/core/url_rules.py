@@ -9,6 +9,7 @@ RFC 3986 only where resolvers and servers disagree (`127.1`, `0x7f.0.0.1`, user 
 """
 
 import re
+from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 from urllib.parse import quote
 
@@ -18,6 +19,8 @@ import idna
 URL_LENGTH_MAX = 2_048
 # RFC 1035 §2.3.4, without the length bytes.
 HOST_LENGTH_MAX = 253
+# A batch of schedules calls many addresses at few hosts.
+AUTHORITIES_SHARED_MAX = 4_096
 
 
 def wire_url(text: str) -> str:
@@ -35,6 +38,7 @@ def wire_url(text: str) -> str:
     return url
 
 
+@lru_cache(maxsize=AUTHORITIES_SHARED_MAX)
 def _authority(text: str) -> str:
     if "@" in text:
         raise ValueError("a URL holds no user name or password; send an Authorization header")

@@ -360,17 +360,17 @@ def _same(previous: Schedule, schedule: Schedule) -> bool:
 
 def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int, int]:
     """The row ids of what schedules share: timetable (None for `at`), target, flow."""
-    spec = timetable_spec(schedule.definition.trigger)
-    timetable_id = None
-    if spec is not None:
-        found = db.execute(SQL["get_timetable_id"], (spec,)).fetchone()
-        (timetable_id,) = found or db.execute(SQL["insert_timetable"], (spec,)).fetchone()
-    target = target_columns(schedule.definition.target)
-    found = db.execute(SQL["get_target_id"], (target["digest"],)).fetchone()
-    (target_id,) = found or db.execute(SQL["insert_target"], target).fetchone()
     definition = schedule.definition
+    spec = timetable_spec(definition.trigger)
+    target = target_columns(definition.target)
     key = definition.flow_key or default_key(definition.target.url)
-    found = db.execute(SQL["get_flow_by_key"], (definition.tenant, key)).fetchone()
     flow = {"tenant": definition.tenant, "key": key}
-    flow_id = found[0] if found else db.execute(SQL["intern_flow"], flow).fetchone()[0]
+    shared = {"spec": spec, "digest": target["digest"], **flow}
+    timetable_id, target_id, flow_id = db.execute(SQL["get_shared_ids"], shared).fetchone()
+    if spec is not None and timetable_id is None:
+        (timetable_id,) = db.execute(SQL["insert_timetable"], (spec,)).fetchone()
+    if target_id is None:
+        (target_id,) = db.execute(SQL["insert_target"], target).fetchone()
+    if flow_id is None:
+        (flow_id,) = db.execute(SQL["intern_flow"], flow).fetchone()
     return timetable_id, target_id, flow_id

@@ -46,7 +46,7 @@ def settle_runs(
     for instant in settlement.cancel:
         key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
         db.execute(SQL["cancel_planned_run"], key)
-    (unjudged_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
+    unjudged_ms = _unjudged_ms(db) if settlement.insert else 0
     for new in settlement.insert:
         if new.fire_after_ms <= unjudged_ms:
             continue  # Missed: the catch-up policy speaks.
@@ -61,6 +61,11 @@ def settle_runs(
 def _planned(db: sqlite3.Connection, row_id: int) -> list[Occurrence]:
     rows = db.execute(SQL["list_planned_of_schedule"], {"schedule_id": row_id}).fetchall()
     return [Occurrence(scheduled_for_ms=at, fire_after_ms=fire) for at, fire in rows]
+
+
+def _unjudged_ms(db: sqlite3.Connection) -> int:
+    (until_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
+    return int(until_ms)
 
 
 def _active(schedule: Schedule | None) -> Owing | None:

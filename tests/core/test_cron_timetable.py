@@ -132,6 +132,15 @@ def test_decades_of_seconds_are_counted_and_picked_without_being_listed():
     assert table.nth(start, 10**9) == start + 10**12
 
 
+def test_what_an_empty_range_taught_hides_nothing_beside_it():
+    hourly = timetable("0 * * * *")
+    noon = parse_instant("2026-11-30T12:00:00Z")
+    assert hourly.between(noon, noon + 3_599_000, 9) == []
+    assert hourly.between(noon, noon + 3_600_000, 9) == [noon + 3_600_000]
+    assert hourly.between(noon - 1, noon + 3_599_000, 9) == [noon]
+    assert hourly.between(noon + 60_000, noon + 120_000, 9) == []
+
+
 def test_no_more_are_listed_than_asked_for():
     table = timetable("0 * * * *")
     assert table.between(-1, FOREVER, 3) == [0, 3_600_000, 7_200_000]

@@ -1,6 +1,8 @@
 """A flow's limits, and how a receiver that asks for less is served more slowly."""
 
-from engine.core.flow import Flow
+import pytest
+
+from engine.core.flow import Flow, default_key
 from engine.core.model import Outcome
 
 SUCCESS = Outcome(name="success", status=200)
@@ -11,6 +13,20 @@ UNAVAILABLE = Outcome(name="http_error", status=503)
 def once(flow: Flow, outcome: Outcome, now_ms: int) -> None:
     flow.start(now_ms)
     flow.end(outcome, now_ms)
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("https://api.example.com/hook", "api.example.com:443"),
+        ("http://api.example.com?a=http://other.example:1/", "api.example.com:80"),
+        ("https://API.example.com:8443/a?b#c", "api.example.com:8443"),
+        ("http://[2001:db8::1]:8080/", "[2001:db8::1]:8080"),
+        ("http://[::1]/", "[::1]:80"),
+    ],
+)
+def test_a_target_that_names_no_flow_is_in_that_of_its_host_and_port(url: str, key: str) -> None:
+    assert default_key(url) == key
 
 
 def test_a_busy_answer_halves_the_rate_once_a_second() -> None:

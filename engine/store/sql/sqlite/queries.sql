@@ -21,8 +21,11 @@ UPDATE progress SET alive = :alive, watermark = :watermark, horizon = :horizon W
 SELECT max(coalesce((SELECT alive FROM progress), 0),
            coalesce((SELECT max(scheduled_for) FROM job_run), 0));
 
--- name: get_timetable_id
-SELECT id FROM timetable WHERE spec = ?;
+-- name: get_shared_ids
+-- What a schedule shares with others, each null when it is not there yet.
+SELECT (SELECT id FROM timetable WHERE spec = :spec),
+  (SELECT id FROM target WHERE digest = :digest),
+  (SELECT id FROM flow WHERE tenant = :tenant AND key = :key);
 
 -- name: get_timetable_spec
 SELECT spec FROM timetable WHERE id = ?;
@@ -39,9 +42,6 @@ SELECT t.id, t.spec, max(s.offset_ms) AS reach
 FROM timetable t CROSS JOIN schedule s INDEXED BY schedule_slice_idx ON s.timetable_id = t.id
 WHERE s.deleted_at IS NULL AND s.paused_at IS NULL
 GROUP BY t.id;
-
--- name: get_target_id
-SELECT id FROM target WHERE digest = ?;
 
 -- name: insert_target
 INSERT INTO target (digest, url, method, headers, body, body_kind, timeout_seconds)
