@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from engine.cli.options import example, instant, output
+from engine.cli.options import example, instant, output, schedule_name
 from engine.cli.output import local_time, show_json, show_table, talk
 from engine.clock import SystemClock
 from engine.core.identity import format_instant, jitter_offset_ms, schedule_id
@@ -35,7 +35,9 @@ OCCURRENCES_MAX = 1_000  # A page of the API.
     show_default=True,
     help="How many.",
 )
-@click.option("--name", metavar="NAME", help="The schedule; jitter and H depend on it.")
+@click.option(
+    "--name", type=schedule_name, metavar="NAME", help="The schedule; jitter and H depend on it."
+)
 @click.option("--tenant", metavar="NAME", default=DEFAULT_TENANT, show_default=True)
 @click.option(
     "--jitter",

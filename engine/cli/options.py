@@ -6,6 +6,7 @@ from typing import TypeVar
 import click
 
 from engine.config import DEFAULT_PORT
+from engine.core.document import NAME_RULE, is_name
 from engine.core.identity import Signer, parse_instant
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -36,6 +37,13 @@ def instant(text: str) -> int:
         return parse_instant(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def schedule_name(text: str) -> str:
+    """The type of an option that takes a schedule's name, which the API would take, too."""
+    if not is_name(text):
+        raise click.BadParameter(NAME_RULE)
+    return text
 
 
 def _split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

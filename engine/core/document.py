@@ -41,6 +41,12 @@ from engine.core.trigger_document import (
     write_trigger,
 )
 
+NAME_RULE = (
+    "write a name of 1 to 128 letters, digits, dots, hyphens and underscores, starting with"
+    " a letter or digit and not with sch_"
+)
+_NAME = re.compile(r"(?!sch_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
 # SPEC §4 for the bounds without a reason of their own.
 JITTER_SECONDS_MAX = 900
 DEADLINE_SECONDS_MAX = 86_400
@@ -183,6 +189,11 @@ def patch_schedule(schedule: Schedule, patch: Mapping[str, Any]) -> dict[str, An
     return merge_patch(document, patch)
 
 
+def is_name(text: str) -> bool:
+    """Whether a schedule may have this name; `NAME_RULE` says which."""
+    return _NAME.fullmatch(text) is not None
+
+
 def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """RFC 7396: members of `patch` replace, objects are merged, null removes."""
     merged = dict(document)
@@ -203,13 +214,9 @@ def _read_name(fields: Fields, name: str | None) -> str:
         fields.refuse("name", f'write "{name}", as in the address, or leave it out')
     if name is None:
         name = written
-    if type(name) is str and _NAME.fullmatch(name):
+    if type(name) is str and is_name(name):
         return name
-    fields.refuse(
-        "name",
-        "write a name of 1 to 128 letters, digits, dots, hyphens and underscores, starting with"
-        " a letter or digit and not with sch_",
-    )
+    fields.refuse("name", NAME_RULE)
     return ""
 
 
@@ -300,4 +307,3 @@ def _drop_replaced(
 
 
 _default_jitter = lru_cache(maxsize=SHARED_CRONS_MAX)(default_jitter)
-_NAME = re.compile(r"(?!sch_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

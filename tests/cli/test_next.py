@@ -53,6 +53,13 @@ def test_the_table_shows_the_wall_clock_of_the_zone_across_a_gap(offbeat: Offbea
     ]
 
 
+@pytest.mark.parametrize("name", ["", "sch_nightly", "night watch", "-n", "n" * 129, "nächtlich"])
+def test_a_name_that_the_api_would_refuse_is_refused(name: str, offbeat: Offbeat):
+    refused = offbeat("next", "0 * * * *", f"--name={name}")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert "write a name of 1 to 128 letters, digits, dots, hyphens and underscores" in refused.err
+
+
 def test_a_hashed_field_needs_the_name_it_is_hashed_from(offbeat: Offbeat):
     assert offbeat("next", "H 4 * * *").code == 2
     assert offbeat("next", "H 4 * * *", "--name", "nightly-report").code == 0
