@@ -4,6 +4,10 @@ A body is written one of three ways: `json` (any JSON value, serialised once, co
 every attempt sends the same bytes), `body` (text, sent as UTF-8) or `body_base64` (bytes). Each
 way has a Content-Type that is sent when the tenant names none; because it follows from the way,
 the document never shows it.
+
+`"json": null` is no body, as null means absent everywhere (RFC 7396 leaves a patch no other way to
+take a body away). The JSON text `null` is sent as `"body": "null"` with the header
+`"Content-Type": "application/json"`.
 """
 
 from base64 import b64decode, b64encode

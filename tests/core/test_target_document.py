@@ -111,3 +111,9 @@ def test_the_content_type_that_follows_from_the_body_is_not_shown():
 
 def test_null_is_no_body():
     assert read(json=None, body=None).body_kind == "none"
+
+
+def test_a_json_body_of_null_is_written_as_text():
+    headers = {"Content-Type": "application/json"}
+    target = read(json=None, body="null", headers=headers)
+    assert (target.body, target.headers) == (b"null", tuple(headers.items()))
