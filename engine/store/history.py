@@ -3,9 +3,9 @@
 import sqlite3
 
 from engine.core.errors import NotFound
-from engine.core.model import Attempt, Run
+from engine.core.model import Attempt, Run, State
 from engine.store import RunFilter, RunKey
-from engine.store.rows import attempt_of, named_rows, run_of
+from engine.store.rows import attempt_of, attempt_under_way, named_rows, run_of
 from engine.store.statements import statements
 
 SQL = statements()
@@ -19,15 +19,17 @@ _END_OF_TIME = 2**62
 def get_run(
     db: sqlite3.Connection, tenant: str, schedule_id: str, scheduled_for_ms: int
 ) -> tuple[Run, list[Attempt]]:
-    """One run with its finished attempts. Raises `NotFound`."""
+    """One run with its attempts, the one under way included. Raises `NotFound`."""
     key = {"tenant": tenant, "public_id": schedule_id, "scheduled_for": scheduled_for_ms}
     found = named_rows(db, SQL["get_run"], key)
     if not found:
         raise NotFound("there is no such run (history may have been pruned)")
     (row,) = found
     inner = {"scheduled_for": row["scheduled_for"], "schedule_id": row["schedule_id"]}
-    attempts = named_rows(db, SQL["list_attempts"], inner)
-    return run_of(row), [attempt_of(attempt) for attempt in attempts]
+    attempts = [attempt_of(attempt) for attempt in named_rows(db, SQL["list_attempts"], inner)]
+    if row["state"] == State.ATTEMPTING:
+        attempts.append(attempt_under_way(row))
+    return run_of(row), attempts
 
 
 def list_runs(

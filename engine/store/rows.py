@@ -114,7 +114,6 @@ def schedule_columns(
     timetable_id: int | None,
     target_id: int,
     flow_id: int,
-    counted_after_ms: int,
 ) -> dict[str, Any]:
     """A schedule's row, for the statement `put_schedule`."""
     definition, pause = schedule.definition, schedule.pause
@@ -130,7 +129,7 @@ def schedule_columns(
         "start_at": definition.start_at_ms,
         "end_at": definition.end_at_ms,
         "max_runs": definition.max_runs,
-        "counted_after": counted_after_ms,
+        "counted_after": schedule.counted_after_ms,
         "owed_after": schedule.owed_after_ms,
         "last_owed": schedule.last_owed_ms,
         "jitter_seconds": definition.jitter_seconds,
@@ -187,6 +186,7 @@ def schedule_of(row: sqlite3.Row) -> Schedule | None:
     return Schedule(
         definition=definition,
         pause=_pause_of(row),
+        counted_after_ms=row["counted_after"],
         owed_after_ms=row["owed_after"],
         last_owed_ms=row["last_owed"],
         revision=row["revision"],
@@ -259,4 +259,14 @@ def attempt_of(row: sqlite3.Row) -> Attempt:
             response=row["response"] or b"",
             response_cut=bool(row["response_cut"]),
         ),
+    )
+
+
+def attempt_under_way(row: sqlite3.Row) -> Attempt:
+    """The attempt that is journaled in the row of its run until it ends."""
+    return Attempt(
+        number=row["attempt"],
+        started_at_ms=row["attempt_started_at"],
+        ended_at_ms=None,
+        outcome=None,
     )
