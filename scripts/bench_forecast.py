@@ -108,15 +108,14 @@ def fill(path: Path, schedules: int, timetables: int) -> None:
         schedule = Schedule(
             definition=draft.definition,
             pause=None,
+            counted_after_ms=created_ms,
             owed_after_ms=created_ms,
             last_owed_ms=None,
             revision=1,
             created_at_ms=created_ms,
             updated_at_ms=created_ms,
         )
-        common = schedule_columns(
-            schedule, timetable_id=1, target_id=1, counted_after_ms=created_ms
-        )
+        common = schedule_columns(schedule, timetable_id=1, target_id=1, flow_id=1)
         for number in range(schedules):
             which = number * 7_919 % len(ids)
             name = f"job-{number}"

@@ -8,12 +8,12 @@ left alone: whether it ran cannot be known any more. And what is past its deadli
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine.core.errors import Fault, Invalid
 from engine.core.missed import due_ms, spread_ms
 from engine.core.model import Schedule
-from engine.core.owed import Owing, owing
+from engine.core.owed import Owing, computable
 
 BACKFILL_OCCURRENCES_MAX = 100_000
 """Occurrences in the span of one call: a day of seconds, written in some ten on a busy machine."""
@@ -66,7 +66,7 @@ def span_of(
     passed_ms = max(schedule.owed_after_ms, planned_ms - definition.offset_ms)
     span = Span(
         schedule=schedule,
-        owing=replace(owing(schedule), owed_after_ms=after_ms),
+        owing=computable(schedule),
         after_ms=after_ms,
         until_ms=min(to_ms - 1, now_ms, passed_ms),
     )

@@ -150,12 +150,14 @@ class Draft:
 class Schedule:
     """A stored schedule.
 
-    `owed_after_ms`: occurrences later than this are owed (creation, trigger change, resumption).
+    `counted_after_ms`: `max_runs` counts what is later (than creation or the last trigger change).
+    `owed_after_ms`: occurrences later than this are owed (that, or resumption).
     `last_owed_ms`: the occurrence after which `end_at` or `max_runs` ends it; None: no end.
     """
 
     definition: Definition
     pause: Pause | None
+    counted_after_ms: int
     owed_after_ms: int
     last_owed_ms: int | None
     revision: int

@@ -8,7 +8,7 @@ Ranges are half-open to the left, `after < scheduled_for <= until`, so that two 
 overlap nor leave a gap.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.core.model import AtTrigger, Definition, Occurrence, Schedule
 from engine.core.timetable import Timetable, compile_trigger
@@ -73,6 +73,16 @@ def owing(schedule: Schedule) -> Owing:
     )
 
 
+def computable(schedule: Schedule) -> Owing:
+    """Past and future occurrences as the row alone tells them (SPEC §9).
+
+    They reach back beyond its creation, as its timetable does; but with `max_runs`, whose first one
+    counts from there.
+    """
+    counted = schedule.definition.max_runs is not None
+    return replace(owing(schedule), owed_after_ms=schedule.counted_after_ms if counted else _EVER)
+
+
 def last_owed_ms(definition: Definition, counted_after_ms: int) -> int | None:
     """The occurrence after which the schedule is complete; None when it has no end in sight.
 
@@ -92,3 +102,7 @@ def last_owed_ms(definition: Definition, counted_after_ms: int) -> int | None:
         if nth is not None:
             bounds.append(nth)
     return min(bounds) if bounds else None
+
+
+_EVER = -(2**62)
+"""Before any instant."""

@@ -63,8 +63,7 @@ def put_draft(
             f"revision {if_match} is not the current one"
             + (f", which is {previous.revision}: read it again" if previous else ": there is none")
         )
-    counted_after_ms = row["counted_after"] if row is not None and previous else now_ms
-    return _store(db, draft, previous, row=row, counted_after_ms=counted_after_ms, now_ms=now_ms)
+    return _store(db, draft, previous, row=row, now_ms=now_ms)
 
 
 def update(
@@ -203,14 +202,13 @@ def _store(
     previous: Schedule | None,
     *,
     row: sqlite3.Row | None,
-    counted_after_ms: int,
     now_ms: int,
 ) -> Stored:
     definition = draft.definition
     retriggered = previous is None or previous.definition.trigger != definition.trigger
     if retriggered:
         _refuse_past_instant(definition.trigger, now_ms)
-        counted_after_ms = now_ms
+    counted_after_ms = now_ms if previous is None or retriggered else previous.counted_after_ms
     pause = _pause(draft, previous, now_ms)
     resumed = previous is not None and previous.pause is not None and pause is None
     last_owed_ms = _last_owed_ms(definition, previous, retriggered, counted_after_ms)
@@ -218,6 +216,7 @@ def _store(
     schedule = Schedule(
         definition=definition,
         pause=pause,
+        counted_after_ms=counted_after_ms,
         owed_after_ms=_owed_after_ms(
             previous,
             _born_ms(definition.trigger, pause, now_ms),
@@ -237,11 +236,7 @@ def _store(
         _settle_past(db, row, previous, schedule, other_rules)
     timetable_id, target_id, flow_id = _intern(db, schedule)
     columns = schedule_columns(
-        schedule,
-        timetable_id=timetable_id,
-        target_id=target_id,
-        flow_id=flow_id,
-        counted_after_ms=counted_after_ms,
+        schedule, timetable_id=timetable_id, target_id=target_id, flow_id=flow_id
     )
     (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
     released = settlement.release_held_runs(db, row_id, now_ms) if resumed else []

@@ -12,8 +12,8 @@ from engine.core.fields import Fields
 from engine.core.identity import format_instant, idempotency_key
 from engine.core.json_text import parse_json
 from engine.core.model import Definition, Draft, Pause, Schedule
+from engine.core.owed import computable
 from engine.core.policy_document import PAUSE_REASON_LENGTH_MAX
-from engine.core.timetable import compile_trigger
 from engine.web.json_bodies import (
     PATCH_TYPES,
     json_response,
@@ -30,6 +30,7 @@ from engine.web.runs import run_document
 # Occurrences computed between two looks at the loop.
 COMPUTED_AT_ONCE = 50
 # As far as a timetable searches (SPEC §3).
+END_OF_TIME_MS = 2**62
 OCCURRENCES_REACH_MS = 41 * 366 * 86_400_000
 
 
@@ -180,16 +181,13 @@ def _backfill(done: Backfill) -> dict[str, Any]:
 async def _occurrences(
     schedule: Schedule, from_ms: int, to_ms: int | None, limit: int
 ) -> list[int]:
-    definition = schedule.definition
-    after_ms = max(from_ms, definition.start_at_ms or 0) - 1
-    ends = (to_ms - 1 if to_ms is not None else None, definition.end_at_ms, schedule.last_owed_ms)
-    until_ms = min(
-        (end for end in ends if end is not None), default=after_ms + OCCURRENCES_REACH_MS
-    )
-    timetable = compile_trigger(definition.trigger)
+    rules = computable(schedule)
+    after_ms, until_ms = rules.clip(from_ms - 1, END_OF_TIME_MS if to_ms is None else to_ms - 1)
+    if until_ms == END_OF_TIME_MS:
+        until_ms = after_ms + OCCURRENCES_REACH_MS
     found: list[int] = []
-    while after_ms < until_ms and len(found) < limit:
-        some = timetable.between(after_ms, until_ms, min(COMPUTED_AT_ONCE, limit - len(found)))
+    while len(found) < limit:
+        some = rules.between(after_ms, until_ms, min(COMPUTED_AT_ONCE, limit - len(found)))
         if not some:
             break
         found += some

@@ -20,6 +20,7 @@ def schedule_of(**document: Any) -> Schedule:
     return Schedule(
         definition=read_schedule(document, tenant="default", name="x").definition,
         pause=None,
+        counted_after_ms=NOON_MS,
         owed_after_ms=NOON_MS,
         last_owed_ms=None,
         revision=1,
@@ -60,6 +61,10 @@ def test_it_reaches_back_beyond_the_schedules_creation() -> None:
         "12:00",
         "12:01",
     ]
+
+
+def test_a_counted_schedule_is_not_filled_before_the_first_that_it_counts() -> None:
+    assert instants(look(schedule_of(max_runs=9), "11:58:00", "12:02:00")) == ["12:01"]
 
 
 def test_it_does_not_reach_beyond_the_history() -> None:

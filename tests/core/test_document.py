@@ -41,6 +41,7 @@ def stored(draft, **changes):
     values = {
         "definition": draft.definition,
         "pause": pause,
+        "counted_after_ms": NOW_MS,
         "owed_after_ms": NOW_MS,
         "last_owed_ms": None,
         "revision": 3,

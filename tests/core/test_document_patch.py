@@ -16,6 +16,7 @@ def patched(patch, **members):
     schedule = Schedule(
         definition=draft.definition,
         pause=draft.pause if draft.paused else None,
+        counted_after_ms=0,
         owed_after_ms=0,
         last_owed_ms=None,
         revision=1,

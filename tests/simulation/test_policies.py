@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import NotFound
-from engine.core.model import Outcome, Pause
+from engine.core.identity import format_instant, parse_instant
+from engine.core.model import Attempt, Outcome, Pause
+from engine.core.owed import computable
 from engine.core.retry import backoff_ms
 from engine.services.transport import HttpRequest
 from tests.simulation.world import HOUR_MS, MINUTE_MS, World, put, simulate
@@ -215,6 +217,23 @@ def test_retries_wait_while_their_schedule_is_paused(directory: Path) -> None:
     simulate(main, directory, "2026-11-30T12:00:00Z", answer=first_fails)
 
 
+def test_an_attempt_under_way_is_among_those_of_its_run(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            schedule = await put(engine, "x", cron="* * * * *", jitter_seconds=0)
+            await world.until("2026-11-30T12:01:05Z")
+            instant = parse_instant("2026-11-30T12:01:00Z")
+            _, [attempt] = await engine.runs.get(schedule.definition.schedule_id, instant)
+            assert attempt == Attempt(
+                number=1, started_at_ms=instant, ended_at_ms=None, outcome=None
+            )
+            await world.until("2026-11-30T12:01:15Z")
+            _, [attempt] = await engine.runs.get(schedule.definition.schedule_id, instant)
+            assert (attempt.number, attempt.ended_at_ms) == (1, instant + 10_000)
+
+    simulate(main, directory, "2026-11-30T12:00:30Z", delay_ms=lambda _: 10_000)
+
+
 def test_max_runs_counts_skipped_occurrences(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:
@@ -222,9 +241,13 @@ def test_max_runs_counts_skipped_occurrences(directory: Path) -> None:
             await world.until("2026-11-30T12:01:30Z")
             await engine.schedules.pause("x", Pause())
             await world.until("2026-11-30T12:03:30Z")
-            await engine.schedules.resume("x")
+            schedule = await engine.schedules.resume("x")
             await world.until("2026-11-30T12:20:00Z")
+            assert await engine.schedules.get("x") == schedule
         assert [s.scheduled_for[14:16] for s in world.sent()] == ["01", "04", "05"]
+        # What it has owed and owes can be computed, whatever became of it.
+        instants = computable(schedule).between(0, schedule.updated_at_ms + HOUR_MS, 10)
+        assert [format_instant(ms)[14:16] for ms in instants] == ["01", "02", "03", "04", "05"]
 
     simulate(main, directory, "2026-11-30T12:00:30Z")
 

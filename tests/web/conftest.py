@@ -24,6 +24,7 @@ from engine.core.model import (
     Schedule,
     State,
 )
+from engine.core.owed import last_owed_ms
 from engine.web.application import create_app
 from engine.web.server import start_server
 
@@ -71,8 +72,9 @@ class MemorySchedules:
         schedule = Schedule(
             definition=draft.definition,
             pause=pause,
+            counted_after_ms=old.counted_after_ms if old else now_ms,
             owed_after_ms=now_ms,
-            last_owed_ms=None,
+            last_owed_ms=last_owed_ms(draft.definition, old.counted_after_ms if old else now_ms),
             revision=old.revision + 1 if old else 1,
             created_at_ms=old.created_at_ms if old else now_ms,
             updated_at_ms=now_ms,

@@ -215,6 +215,13 @@ def test_occurrences_keep_to_start_and_end(api):
     assert [entry["scheduled_for"] for entry in answer["data"]] == list(bounds.values())
 
 
+def test_the_occurrences_of_a_counted_schedule_are_the_first_ones_it_owes(api):
+    api.put("report", HOURLY | {"max_runs": 3})
+    answer = api.get("/v1/schedules/report/occurrences?from=2026-11-30T09:00:00Z").json
+    hours = [entry["scheduled_for"][11:13] for entry in answer["data"]]
+    assert hours == ["13", "14", "15"]  # Made at 12:00:00, which was not owed any more.
+
+
 def test_a_full_page_of_occurrences_is_ordered_and_without_gaps(api):
     api.put("tick", {"every": 1, "target": {"url": "http://h/"}})
     answer = api.get("/v1/schedules/tick/occurrences?limit=1000&from=2026-11-30T12:00:00Z").json
