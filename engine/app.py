@@ -15,6 +15,7 @@ from typing import Self
 
 import structlog
 import uvloop
+from prometheus_client import CollectorRegistry
 
 from engine import __version__
 from engine.clock import Clock, SystemClock
@@ -28,8 +29,9 @@ from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.flows import Flows
 from engine.services.forecast import Forecasts
-from engine.services.loader import LOOKAHEAD_MS, Loader
+from engine.services.loader import Loader
 from engine.services.log_lines import log_to_stderr
+from engine.services.metrics import Metrics
 from engine.services.monitor import Monitor
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
@@ -97,7 +99,7 @@ class Engine:
         self.listen = config.listen
         self.subsecond = config.jitter_subsecond
         self.figures = Figures()
-        self.registry = self.figures.registry()
+        self.registry = CollectorRegistry()
 
     async def __aenter__(self) -> Self:
         try:
@@ -272,37 +274,23 @@ class Engine:
         self.dispatcher.on_room = self.loader.wake
         self.planner.on_arrivals = self.monitor.arrived
         self.dispatcher.on_start = self.monitor.started
-        self._gauge_everything()
+        self.registry.register(self._metrics())
 
     def _on_planned(self) -> None:
         self.loader.wake()
         self.dispatcher.wake()
 
-    def _gauge_everything(self) -> None:
-        waiting, dispatcher, planner = self.waiting, self.dispatcher, self.planner
-        self.figures.gauges = {
-            "scheduler_backlog_runs": ("Due runs that wait.", lambda: waiting.ready),
-            "scheduler_oldest_due_age_seconds": (
-                "Since when the first of them is due.",
-                lambda: max(0, self.clock.now_ms() - (waiting.oldest_due_ms or 2**62)) / 1_000,
-            ),
-            "scheduler_tokens": (
-                "Whole tokens in the bucket.",
-                lambda: dispatcher.tokens,
-            ),
-            "scheduler_inflight": ("Attempts under way.", lambda: dispatcher.inflight),
-            "scheduler_concurrency_limit": (
-                "Attempts that may be under way.",
-                lambda: self._config.concurrency,
-            ),
-            "scheduler_wheel_timers": ("Runs held in memory.", lambda: len(waiting)),
-            "scheduler_planner_lag_seconds": (
-                "How far the watermark is behind the lookahead.",
-                lambda: max(0, self.clock.now_ms() + LOOKAHEAD_MS - planner.watermark_ms) / 1_000,
-            ),
-            "scheduler_ready": ("Whether the engine can do its work.", lambda: not self.unready()),
-        }
-        self.figures.labelled = self.monitor.gauges()
+    def _metrics(self) -> Metrics:
+        return Metrics(
+            clock=self.clock,
+            figures=self.figures,
+            queue=self.waiting,
+            sender=self.dispatcher,
+            plan=self.planner,
+            sights=self.monitor,
+            is_ready=lambda: not self.unready(),
+            is_writable=lambda: self._writer.trouble is None,
+        )
 
     def _signer(self, tenant: str) -> Signer:
         return Signer([derive_secret(self._master, tenant, SECRET_VERSION)])

@@ -20,7 +20,7 @@ import structlog
 
 from engine.clock import Clock
 from engine.core.breaker import Door
-from engine.core.bucket import TokenBucket
+from engine.core.bucket import Drought, TokenBucket
 from engine.core.errors import Unavailable
 from engine.core.fairness import Class
 from engine.core.identity import Signer, idempotency_key
@@ -105,6 +105,7 @@ class Dispatcher:
         self._outcomes: deque[Ended] = deque()
         self._wake = asyncio.Event()
         self._ended = asyncio.Event()
+        self._drought = Drought()
         self._stopping = False
         self.on_room: Callable[[], None] = lambda: None
         self.on_recovery: Callable[[int], None] = lambda _: None
@@ -114,6 +115,11 @@ class Dispatcher:
     def inflight(self) -> int:
         """Attempts under way, those that are about to start included."""
         return len(self._claimed) + len(self._deliveries)
+
+    @property
+    def limit(self) -> int:
+        """Attempts that may be under way."""
+        return self._concurrency
 
     @property
     def tokens(self) -> int:
@@ -152,10 +158,13 @@ class Dispatcher:
 
     async def run_once(self) -> int:
         """Claim once; how many runs were taken from the queue."""
-        count = self._allowance()
+        count, dry_ms = self._allowance()
         if not count:
             return 0
         runs = self._waiting.take(self._clock.monotonic_ms(), count)
+        self._count_token_waits(runs, dry_ms)
+        if len(runs) < count:  # The rest is blocked, and not by the bucket.
+            self._drought.see(self._clock.monotonic_ms(), is_dry=False)
         if not runs:
             return 0
         try:
@@ -189,17 +198,31 @@ class Dispatcher:
             except TimeoutError:
                 pass
 
-    def _allowance(self) -> int:
-        """How many runs may be claimed now."""
+    def _allowance(self) -> tuple[int, int]:
+        """How many runs may be claimed now, and for how long only tokens were missing until now."""
+        wanted = self._wanted()
+        tokens = self.tokens - len(self._claimed)
+        dry_ms = self._drought.see(self._clock.monotonic_ms(), is_dry=tokens < wanted)
+        return max(0, min(wanted, tokens)), dry_ms
+
+    def _wanted(self) -> int:
+        """How many runs would be claimed now if there were tokens."""
         if not self._waiting.runnable(self._clock.monotonic_ms()):
             return 0
         if not self._gate.is_current(self._clock.now_ms()):
             return 0
         if len(self._outcomes) >= OUTCOMES_MAX:
             return 0
-        slots = self._concurrency - self.inflight
-        tokens = self.tokens - len(self._claimed)
-        return max(0, min(self._waiting.ready, slots, tokens, CLAIM_RUNS_MAX))
+        return min(self._waiting.ready, self._concurrency - self.inflight, CLAIM_RUNS_MAX)
+
+    def _count_token_waits(self, runs: list[HeldRun], dry_ms: int) -> None:
+        waits = self._figures.token_wait_seconds
+        if not dry_ms:
+            waits.add(0.0, len(runs))
+            return
+        now_ms = self._clock.now_ms()
+        for run in runs:
+            waits.add(max(0, min(dry_ms, now_ms - run.due_ms)) / 1_000)
 
     def _rest_seconds(self) -> float:
         """How long nothing can be claimed: until the next token, if tokens are what is missing."""

@@ -12,7 +12,7 @@ The curves live in memory and begin anew with each life, and when the calendar i
 import asyncio
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -163,25 +163,18 @@ class Monitor:
             for stage, curve in stages.items()
         }
 
-    def gauges(self) -> dict[str, tuple[str, str, Callable[[], Mapping[str, float]]]]:
-        """Name to (text, label, values by that label), for `Figures.labelled`."""
-        return {
-            "scheduler_amplification_ratio": (
-                "The busiest second of the current window over its mean.",
-                "stage",
-                lambda: {stage: figures.amplification for stage, figures in self._stages()},
-            ),
-            "scheduler_alignment_ratio": (
-                "How far runs keep to a period of a minute or less, 0 to 1.",
-                "stage",
-                lambda: {stage: _minute_alignment(figures) for stage, figures in self._stages()},
-            ),
-            "scheduler_herd_verdict": (
-                "1 for the verdict now.",
-                "verdict",
-                lambda: {str(v): float(v == self.current().verdict.name) for v in VerdictName},
-            ),
-        }
+    def amplifications(self) -> dict[str, float]:
+        """By stage: the busiest second of the current window over its mean."""
+        return {stage: figures.amplification for stage, figures in self._stages()}
+
+    def alignments(self) -> dict[str, float]:
+        """By stage: how far runs keep to a period of a minute or less, 0 to 1."""
+        return {stage: _minute_alignment(figures) for stage, figures in self._stages()}
+
+    def verdicts(self) -> dict[str, float]:
+        """1 for the verdict now, 0 for the others."""
+        now = self.current().verdict.name
+        return {str(verdict): float(verdict == now) for verdict in VerdictName}
 
     async def records(self, limit: int) -> list[HerdRecord]:
         """The newest records."""

@@ -10,6 +10,7 @@ as the flow drains. Everything here can be thrown away and read again.
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from engine.core.breaker import Door
 from engine.core.fairness import Class, FairQueue
 from engine.core.flow import Flow
 from engine.core.model import Outcome
@@ -65,6 +66,11 @@ class Waiting:
     def oldest_due_ms(self) -> int | None:
         """Since when the first of the due runs is due; a walk over lines, for the metrics."""
         return self._queue.oldest_due_ms()
+
+    @property
+    def breakers_open(self) -> int:
+        """Flows behind a door that is not closed; a walk over flows, for the metrics."""
+        return sum(flow.breaker.door != Door.CLOSED for flow in self._flows.values())
 
     def runnable(self, now_ms: int) -> bool:
         """Whether any due run may have its turn; `now_ms` is on the monotonic clock."""

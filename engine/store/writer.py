@@ -112,7 +112,7 @@ class Writer:
         self._last_commit_ms = 0
         self._is_full = False
         self.trouble: str | None = None
-        self.on_commit: Callable[[float, int], None] = lambda _seconds, _changes: None
+        self.on_commit: Callable[[float, int], None] = lambda _seconds, _rows: None
 
     async def open(self) -> None:
         """Connect; the file must have been made ready by `database.prepare`."""
@@ -165,7 +165,7 @@ class Writer:
             self.trouble = None
             self._is_full = False
         self._last_commit_ms = self._clock.monotonic_ms()
-        self.on_commit((self._last_commit_ms - began_ms) / 1_000, len(batch))
+        self.on_commit((self._last_commit_ms - began_ms) / 1_000, rows)
         for pending, outcome in zip(batch, outcomes, strict=True):
             _settle(pending.result, outcome)
 

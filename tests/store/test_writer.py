@@ -48,10 +48,12 @@ async def committed(writer: Writer, *waiting: Awaitable[object]) -> list[object]
 async def test_changes_that_wait_together_are_one_commit(tmp_path: Path) -> None:
     commits: list[int] = []
     async with open_writer(tmp_path) as writer:
-        writer.on_commit = lambda _, changes: commits.append(changes)
-        results = await committed(writer, *(writer.submit(insert(f"{n}")) for n in range(50)))
-    assert results == [1] * 50
-    assert commits == [50]
+        writer.on_commit = lambda _, rows: commits.append(rows)
+        reading = writer.submit(lambda db: len(db.execute("SELECT 1").fetchall()))
+        writing = (writer.submit(insert(f"{n}")) for n in range(50))
+        results = await committed(writer, reading, *writing)
+    assert results == [1] * 51
+    assert commits == [50]  # Rows, and not changes.
     assert specs(tmp_path) == [f"{n}" for n in range(50)]
 
 
