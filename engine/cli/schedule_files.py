@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import Fault, Invalid, Malformed
+from engine.core.json_text import exact_float
 
 
 def read_files(paths: Iterable[Path]) -> list[dict[str, Any]]:
@@ -64,8 +65,8 @@ def _parse(path: Path) -> Any:
     try:
         text = content.decode("utf-8")
         if path.suffix == ".toml":
-            return tomllib.loads(text)
-        return json.loads(text, object_pairs_hook=_each_once)
+            return tomllib.loads(text, parse_float=exact_float)
+        return json.loads(text, object_pairs_hook=_each_once, parse_float=exact_float)
     except ValueError as error:
         raise Malformed(f"not {path.suffix[1:].upper()}: {error}") from None
 

@@ -3,7 +3,8 @@
 RFC 8259 leaves open what a repeated name, a lone surrogate or 1e999 means, and parsers differ; a
 schedule that two programs read differently is a schedule that somebody did not ask for. So the
 reader keeps to I-JSON (RFC 7493): UTF-8 without a byte order mark, no name twice in an object, no
-lone surrogates, no numbers outside IEEE 754 doubles. Integers are exact at any size.
+lone surrogates, no fractions of greater magnitude or precision than an IEEE 754 double. Integers
+are exact at any size. So a number that was read is written with the value that it was given.
 
 The shape is judged before parsing, by counting brackets outside of strings, so that hostile
 nesting costs a few milliseconds and no recursion.
@@ -12,19 +13,29 @@ nesting costs a few milliseconds and no recursion.
 import json
 import re
 from collections import Counter
-from itertools import accumulate
+from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
+from itertools import accumulate, islice
 from typing import Any
 
-from engine.core.errors import Malformed
+from engine.core.errors import Fault, Invalid, Malformed
+from engine.core.fields import FAULTS_MAX, member_pointer
 
 # SPEC §12; deeper than any payload that a person wrote, far from the interpreter's own limit.
 DEPTH_MAX = 32
 # Objects and arrays in one text. They cost 100 times their bytes to build; this many take 3 ms.
 CONTAINERS_MAX = 16_384
+# Digits that any double of at least this magnitude keeps (DBL_DIG of C): no need to look closer.
+DIGITS_KEPT = 15
+MAGNITUDE_KEPT = 1e-290
+NUMBER_SHOWN_MAX = 32
 
 
 def parse_json(data: bytes) -> Any:
-    """The value that `data` says. Raises Malformed, with line and column where there is one."""
+    """The value that `data` says. Raises Malformed, with line and column where there is one.
+
+    Numbers that a double would alter are Invalid, each with its place.
+    """
     if data.startswith(b"\xef\xbb\xbf"):
         raise Malformed("JSON starts with a byte order mark; remove those three bytes")
     try:
@@ -33,7 +44,7 @@ def parse_json(data: bytes) -> Any:
         raise Malformed(f"byte {error.start + 1} is not UTF-8") from None
     _check_shape(data)
     try:
-        value = _DECODER.decode(text)
+        value = _decode(text)
     except json.JSONDecodeError as error:
         raise Malformed(
             f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
@@ -46,9 +57,63 @@ def parse_json(data: bytes) -> Any:
     return value
 
 
+def exact_float(text: str) -> float:
+    """The double that `text` names, and no neighbour of it. Raises Malformed."""
+    value = float(text)
+    if value - value != 0:
+        raise Malformed(f"the number {text[:32]} is too large for a double")
+    # With its point or exponent, a text of so many characters has no more digits than are kept.
+    if len(text) > DIGITS_KEPT + 1 or abs(value) < MAGNITUDE_KEPT:
+        _check_digits(text, value)
+    return value
+
+
 def compact_json(value: Any) -> bytes:
     """`value` as UTF-8 without spaces, members in their order."""
     return _ENCODER.encode(value).encode()
+
+
+def _decode(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except _Inexact:
+        # Read once more, since only the whole says where each of them is.
+        faults = _inexact_numbers(_INEXACT_DECODER.decode(text), "")
+        raise Invalid(*islice(faults, FAULTS_MAX)) from None
+
+
+def _check_digits(text: str, value: float) -> None:
+    try:
+        kept = Decimal(text) == Decimal(repr(value))
+    except InvalidOperation:  # An exponent of more than eighteen digits.
+        kept = False
+    if not kept:
+        shown = text if len(text) <= NUMBER_SHOWN_MAX else f"{text[:NUMBER_SHOWN_MAX]}..."
+        raise _Inexact(f"{shown} would become {value!r}; write that, or the number as a string")
+
+
+class _Inexact(Malformed):
+    """A number that a double holds only nearly."""
+
+
+def _exact_or_error(text: str) -> float | _Inexact:
+    try:
+        return exact_float(text)
+    except _Inexact as error:
+        return error.with_traceback(None)
+
+
+def _inexact_numbers(value: Any, pointer: str) -> Iterator[Fault]:
+    """The places of those numbers; nesting is bounded already."""
+    members: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, _Inexact):
+        yield Fault(pointer, str(value))
+    elif isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list):
+        members = ((str(index), member) for index, member in enumerate(value))
+    for name, member in members:
+        yield from _inexact_numbers(member, member_pointer(pointer, name))
 
 
 def _check_shape(data: bytes) -> None:
@@ -79,13 +144,6 @@ def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return unique
 
 
-def _float(text: str) -> float:
-    value = float(text)
-    if value - value != 0:
-        raise Malformed(f"the number {text[:32]} is too large for a double")
-    return value
-
-
 def _not_a_number(text: str) -> None:
     raise Malformed(f"{text} is not JSON; write a number or null")
 
@@ -94,6 +152,9 @@ _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_constant=_not_a_number
+    object_pairs_hook=_object, parse_float=exact_float, parse_constant=_not_a_number
+)
+_INEXACT_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_exact_or_error, parse_constant=_not_a_number
 )
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

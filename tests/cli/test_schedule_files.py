@@ -33,6 +33,8 @@ def test_toml_times_become_text(tmp_path: Path):
         ("a.toml", "= 1", "not TOML"),
         ("a.json", "{", "not JSON"),
         ("a.json", '{"schedules": {"a": {}, "a": {}}}', "a appears twice"),
+        ("a.toml", "schedules.a.x = 0.10000000000000000555", "would become 0.1; write that"),
+        ("a.json", '{"schedules": {"a": {"x": 1e-400}}}', "1e-400 would become 0.0; write that"),
         ("a.json", "[]", "one table, schedules"),
         ("a.json", '{"schedules": {}, "more": 1}', "one table, schedules"),
         ("a.json", '{"schedules": {"a": 1}}', "a is not a table"),

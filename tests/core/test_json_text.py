@@ -2,12 +2,13 @@
 
 import json
 from contextlib import suppress
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.errors import Malformed
+from engine.core.errors import Invalid, Malformed
 from engine.core.json_text import CONTAINERS_MAX, DEPTH_MAX, compact_json, parse_json
 
 JSON_VALUES = st.recursive(
@@ -42,6 +43,10 @@ JSON_VALUES = st.recursive(
         (b'{"a": "\\ud800"}', "\\ud800 is half of a surrogate pair"),
         (b'{"\\uDFFF": 1}', "\\udfff is half of a surrogate pair"),
         (b'"a\x00b"', "Invalid control character"),
+        (b'{"a": 1e-400', "line 1, column 13"),
+        (b'{"a": 1e-400, "a": 1}', "'a' appears twice"),
+        (b"[1e-400, 1e999]", "too large"),
+        (b"[1e-400, " + b"1" * 4_301 + b"]", "more than 4,300 digits"),
     ],
 )
 def test_text_that_programs_could_read_differently_is_refused(text, said):
@@ -73,6 +78,43 @@ def test_numbers_and_the_order_of_members_survive():
     assert compact_json(parse_json(text)) == text
 
 
+@pytest.mark.parametrize(
+    "number",
+    [
+        b"0.0",
+        b"-0.0",
+        b"1e22",
+        b"5e-324",
+        b"1.7976931348623157e308",
+        b"2.2250738585072014E-308",
+        b"0.1234567890123456",
+        b"123456789012345.6",
+        b"1.50000000000000000000",
+        b"0.000000000000000000000000000000001",
+    ],
+)
+def test_a_number_that_a_double_holds_keeps_its_value(number):
+    assert Decimal(compact_json(parse_json(number)).decode()) == Decimal(number.decode())
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (b"1e-400", "1e-400 would become 0.0; write that, or the number as a string"),
+        (b"-4.9e-324", "-4.9e-324 would become -5e-324"),
+        (b"0.10000000000000000555", "0.10000000000000000555 would become 0.1"),
+        (b"9007199254740993.0", "9007199254740993.0 would become 9007199254740992.0"),
+        (b"0." + b"3" * 5_000, "0." + "3" * 30 + "... would become 0.3333333333333333;"),
+        (b"1e-9999999999999999999", "would become 0.0"),
+    ],
+)
+def test_a_number_that_a_double_would_alter_is_refused_with_its_place(number, said):
+    with pytest.raises(Invalid) as caught:
+        parse_json(b'{"a": 0.5, "b/c": [1, {"d": %b}], "e": %b}' % (number, number))
+    assert [fault.pointer for fault in caught.value.faults] == ["/b~1c/1/d", "/e"]
+    assert said in caught.value.faults[0].detail
+
+
 def test_a_surrogate_pair_is_one_character():
     assert parse_json(b'"\\ud83d\\ude00"') == "\U0001f600"
 
@@ -85,5 +127,5 @@ def test_any_value_is_read_as_it_was_written(value):
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_read_or_refused(data):
-    with suppress(Malformed):
+    with suppress(Malformed, Invalid):
         parse_json(data)
