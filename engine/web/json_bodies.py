@@ -31,6 +31,8 @@ _Result = TypeVar("_Result")
 async def read_body(request: web.Request, *, types: tuple[str, ...] = JSON_TYPES) -> bytes:
     """The request's body, whole. Raises Problem 400, 408, 413 or 415."""
     check_media_type(request, types)
+    if (request.content_length or 0) > BODY_BYTES_MAX:
+        raise too_large("the body")  # Said at once, and not after the body or the time for it.
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
             return await request.read()
@@ -71,7 +73,8 @@ def check_media_type(request: web.Request, types: tuple[str, ...]) -> None:
 
 
 def too_large(what: str) -> Problem:
-    return Problem(413, "too_large", f"{what} has more than {BODY_BYTES_MAX:,} bytes (256 KiB)")
+    detail = f"{what} has more than {BODY_BYTES_MAX:,} bytes (256 KiB)"
+    return Problem(413, "too_large", detail, headers={"Connection": "close"})
 
 
 def json_response(

@@ -76,27 +76,8 @@ def problem_of(error: OffbeatError) -> Problem:
             raise error
 
 
-@web.middleware
-async def answer_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turn every error into a problem; what nobody expected is logged and becomes a 500."""
-    try:
-        return await handler(request)
-    except Problem as problem:
-        return _response(problem)
-    except OffbeatError as error:
-        return _response(problem_of(error))
-    except web.HTTPException as error:
-        return _response(_http_problem(error))
-    except ConnectionError:
-        # The client went away: the server finds nobody to send this to, and drops it.
-        return _response(Problem(400, "malformed", "the connection ended before the request"))
-    except Exception:  # The last resort: no bug of ours may look like a broken connection.
-        _log.exception("request failed", method=request.method, path=request.path)
-        detail = "the engine failed to answer; its log says why"
-        return _response(Problem(500, "internal", detail))
-
-
-def _response(problem: Problem) -> web.Response:
+def problem_response(problem: Problem) -> web.Response:
+    """The answer that tells of a problem."""
     return web.Response(
         status=problem.status,
         body=compact_json(problem.document()),
@@ -105,7 +86,8 @@ def _response(problem: Problem) -> web.Response:
     )
 
 
-def _http_problem(error: web.HTTPException) -> Problem:
+def http_problem(error: web.HTTPException) -> Problem:
+    """The problem in place of an answer that aiohttp makes by itself."""
     match error:
         case web.HTTPNotFound():
             return Problem(404, "not_found", "there is nothing at this address")
@@ -115,6 +97,28 @@ def _http_problem(error: web.HTTPException) -> Problem:
             return Problem(405, "method_not_allowed", detail, headers={"Allow": allowed})
         case _:
             return Problem(error.status, "http", error.reason)
+
+
+@web.middleware
+async def answer_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turn every error into a problem; what nobody expected is logged and becomes a 500."""
+    try:
+        return await handler(request)
+    except Problem as problem:
+        return problem_response(problem)
+    except OffbeatError as error:
+        return problem_response(problem_of(error))
+    except web.HTTPException as error:
+        return problem_response(http_problem(error))
+    except ConnectionError:
+        # The client went away: the server finds nobody to send this to, and drops it.
+        return problem_response(
+            Problem(400, "malformed", "the connection ended before the request")
+        )
+    except Exception:  # The last resort: no bug of ours may look like a broken connection.
+        _log.exception("request failed", method=request.method, path=request.path)
+        detail = "the engine failed to answer; its log says why"
+        return problem_response(Problem(500, "internal", detail))
 
 
 def _summary(faults: Sequence[Fault]) -> str:

@@ -1,9 +1,11 @@
 """Serving an application on a loopback port or a Unix socket: every server setting in one place."""
 
+import asyncio
 import errno
 import os
 import socket
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,13 @@ from aiohttp import web
 
 from engine.config import read_listen
 from engine.core.errors import ConfigError
+from engine.web.connection import LINE_BYTES_MAX, Connection
 from engine.web.server_log import ServerLog
 
-SERVER_SETTINGS: dict[str, Any] = {
+SHUTDOWN_SECONDS = 5.0
+"""Handlers get this long to end at shutdown; the drain of deliveries has its own time."""
+
+CONNECTION_SETTINGS: dict[str, Any] = {
     # aiohttp's hour is for a front end; a client that was silent so long has gone.
     "keepalive_timeout": 30.0,
     # What a client still sends after its answer is thrown away this long, so that it sees the
@@ -21,8 +27,8 @@ SERVER_SETTINGS: dict[str, Any] = {
     "lingering_time": 1.0,
     # Requests with Content-Encoding are refused; a decompressor is a way to fill memory.
     "auto_decompress": False,
-    # Handlers get this long to end at shutdown; the drain of deliveries has its own time.
-    "shutdown_timeout": 5.0,
+    "max_line_size": LINE_BYTES_MAX,
+    "max_field_size": LINE_BYTES_MAX,
     # One event is one line, and a request is not an event.
     "access_log": None,
     "logger": ServerLog(),
@@ -32,15 +38,19 @@ SERVER_SETTINGS: dict[str, Any] = {
 class Server:
     """A running server; `listen` says where, with the port that the kernel chose."""
 
-    __slots__ = ("_path", "_runner", "listen")
+    __slots__ = ("_accepting", "_path", "_runner", "listen")
 
-    def __init__(self, runner: web.AppRunner, listen: str, path: Path | None) -> None:
+    def __init__(
+        self, runner: web.AppRunner, accepting: asyncio.Server, listen: str, path: Path | None
+    ) -> None:
         self._runner = runner
+        self._accepting = accepting
         self._path = path
         self.listen = listen
 
     async def stop(self) -> None:
         """Accept no more, let handlers end, close."""
+        self._accepting.close()
         await self._runner.cleanup()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
@@ -53,17 +63,25 @@ async def start_server(app: web.Application, listen: str) -> Server:
         listener = _unix_listener(place) if isinstance(place, Path) else _tcp_listener(*place)
     except OSError as error:
         raise ConfigError(f"cannot listen on {listen}: {error.strerror or error}") from None
-    runner = web.AppRunner(app, **SERVER_SETTINGS)
+    runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_SECONDS)
     try:
         await runner.setup()
-        await web.SockSite(runner, listener).start()
+        accepting = await _accept(runner, listener)
     except BaseException:  # Cancellation too must leave no listener behind.
         await runner.cleanup()
         listener.close()
         raise
     if isinstance(place, Path):
-        return Server(runner, listen, place)
-    return Server(runner, f"{listen.rpartition(':')[0]}:{listener.getsockname()[1]}", None)
+        return Server(runner, accepting, listen, place)
+    address = f"{listen.rpartition(':')[0]}:{listener.getsockname()[1]}"
+    return Server(runner, accepting, address, None)
+
+
+async def _accept(runner: web.AppRunner, listener: socket.socket) -> asyncio.Server:
+    assert runner.server is not None, "setup() made it"
+    loop = asyncio.get_running_loop()
+    connect = partial(Connection, runner.server, loop=loop, **CONNECTION_SETTINGS)
+    return await loop.create_server(connect, sock=listener)
 
 
 def _tcp_listener(host: str, port: int) -> socket.socket:

@@ -14,6 +14,7 @@ class ServerLog:
 
     def exception(self, message: str, *args: object, exc_info: object = None) -> None:
         if isinstance(exc_info, HttpProcessingError):
-            _log.info("request not understood", reason=exc_info.message.partition("\n")[0])
+            # Its class alone: the message holds a piece of what was sent, perhaps a credential.
+            _log.info("request not understood", reason=type(exc_info).__name__)
         else:
             _log.error("request failed", reason=message % args, exc_info=exc_info or True)

@@ -286,6 +286,10 @@ class Api:
         """Send bytes on a new connection and read until the server closes it."""
         return self._runner.run(self._raw(data))
 
+    def head(self, data: bytes) -> bytes:
+        """Send bytes on a new connection; the head of the answer, after which it is given up."""
+        return self._runner.run(self._head(data))
+
     def hang_up(self, data: bytes) -> None:
         """Send bytes on a new connection and close it without reading."""
         self._runner.run(self._hang_up(data))
@@ -315,6 +319,13 @@ class Api:
         answer = await reader.read()
         writer.close()
         return answer
+
+    async def _head(self, data: bytes) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        return head
 
     async def _hang_up(self, data: bytes) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", self.port)

@@ -83,6 +83,28 @@ def test_a_body_fits_to_the_byte(api):
     assert "262,144" in over.problem["detail"]
 
 
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        "PUT /v1/schedules/report",
+        "PATCH /v1/schedules/report",
+        "POST /v1/schedules/report:pause",
+        "POST /v1/schedules/report:resume",
+        "POST /v1/schedules/report:trigger",
+        "POST /v1/schedules/report:backfill",
+        "PUT /v1/flows/h:80",
+        "POST /v1/herd/what-if",
+    ],
+)
+def test_a_body_that_says_it_is_too_large_is_not_waited_for(api, request_line):
+    head = api.head(
+        f"{request_line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 262145\r\n\r\n{".encode()
+    )
+    assert head.startswith(b"HTTP/1.1 413 ")
+    assert b"\r\nConnection: close\r\n" in head
+
+
 def test_c58_an_endless_body_is_cut_off_and_the_connection_closed(api):
     head = (
         b"PUT /v1/schedules/report HTTP/1.1\r\nHost: localhost\r\n"

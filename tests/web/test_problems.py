@@ -1,5 +1,8 @@
 """One shape for every refusal, and a last resort."""
 
+import json
+
+import pytest
 from structlog.testing import capture_logs
 
 from engine.core.errors import Conflict, Unavailable
@@ -70,10 +73,38 @@ def test_a_client_that_goes_away_is_no_failure_of_ours(api):
     assert logs == []
 
 
-def test_bytes_that_are_no_http_are_a_line_in_the_log(api):
+HEAD = b"PUT /v1/schedules/report HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "code"),
+    [
+        (b"\x16\x03\x01\x00\xa5\x01\x00", 400, "malformed"),  # A TLS client says hello.
+        (b"s3cret\r\n\r\n", 400, "malformed"),
+        (b"GET /s3cret HTTP/9.9\r\n\r\n", 400, "malformed"),
+        (b"GET http://[s3cret HTTP/1.1\r\n\r\n", 400, "malformed"),
+        (HEAD + b"Authorization: s3cret\x00\r\n\r\n", 400, "malformed"),
+        (HEAD + b"Authorization: " + b"s3cret" * 1_500 + b"\r\n\r\n", 431, "headers_too_large"),
+        (b"GET /" + b"s3cret" * 1_500 + b" HTTP/1.1\r\n\r\n", 431, "headers_too_large"),
+        (HEAD + b"X: 1\r\n" * 300 + b"\r\n", 400, "malformed"),
+        (HEAD + b"Content-Length: -1\r\n\r\n", 400, "malformed"),
+        (HEAD + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\ns3cret\r\n", 400, "malformed"),
+    ],
+)
+def test_bytes_that_are_no_http_are_a_problem_and_a_line_in_the_log(api, data, status, code):
     with capture_logs() as logs:
-        answer = api.raw(b"GET / HTTP/1.1\r\nHost: a b\x00\r\n\r\n")
-    assert answer.split(b" ", 2)[1] == b"400"
-    [entry] = logs
-    assert entry["event"] == "request not understood"
-    assert "exc_info" not in entry
+        head, _, body = api.raw(data).partition(b"\r\n\r\n")
+    assert int(head.split(b" ", 2)[1]) == status
+    assert b"\r\nContent-Type: application/problem+json\r\n" in head
+    assert json.loads(body)["code"] == code
+    for entry in logs:
+        assert entry["event"] == "request not understood"
+        assert "exc_info" not in entry
+    assert b"s3cret" not in body
+    assert "s3cret" not in str(logs)
+
+
+def test_an_expectation_that_cannot_be_met_is_a_problem(api):
+    answer = api.get("/v1/schedules", headers={"Expect": "a miracle"})
+    assert (answer.status, answer.problem["code"]) == (417, "http")

@@ -9,7 +9,7 @@ import pytest
 
 from engine.core.errors import ConfigError
 from engine.web.application import create_app
-from engine.web.server import SERVER_SETTINGS, start_server
+from engine.web.server import CONNECTION_SETTINGS, SHUTDOWN_SECONDS, start_server
 
 
 @pytest.fixture
@@ -105,10 +105,14 @@ def test_a_path_that_cannot_be_had_is_a_setting_that_cannot_work(serve, tmp_path
 
 def test_the_settings_of_the_server_are_these():
     changeable = {"logger"}
-    assert {name: SERVER_SETTINGS[name] for name in SERVER_SETTINGS.keys() - changeable} == {
+    assert {
+        name: CONNECTION_SETTINGS[name] for name in CONNECTION_SETTINGS.keys() - changeable
+    } == {
         "keepalive_timeout": 30.0,
         "lingering_time": 1.0,
         "auto_decompress": False,
-        "shutdown_timeout": 5.0,
+        "max_line_size": 8_190,
+        "max_field_size": 8_190,
         "access_log": None,
     }
+    assert SHUTDOWN_SECONDS == 5.0
