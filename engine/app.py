@@ -1,20 +1,16 @@
 """The composition root: the only module that knows concrete classes and puts them together."""
 
 import asyncio
-import gc
 import os
-import signal
 import sqlite3
-import sys
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import structlog
-import uvloop
 from prometheus_client import CollectorRegistry
 
 from engine import __version__
@@ -23,22 +19,17 @@ from engine.config import Config
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
-from engine.services.audit import Audit
-from engine.services.backfill import Backfills
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
-from engine.services.flows import Flows
 from engine.services.forecast import Forecasts
 from engine.services.loader import Loader
-from engine.services.log_lines import log_to_stderr
 from engine.services.metrics import Metrics
 from engine.services.monitor import Monitor
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
 from engine.services.recovery import Recovery
-from engine.services.runs import Runs
-from engine.services.schedules import Schedules
+from engine.services.tenancy import Stores, Tenancy, TenantServices
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
@@ -58,12 +49,6 @@ SECRET_VERSION = 1
 LOCK_RETRY_SECONDS = 0.1
 """How often a waiting engine looks again: short beside a container's replacement."""
 
-SWITCH_INTERVAL_SECONDS = 0.0005
-"""A tenth of Python's default: a batch on the database's thread then returns in 2 ms, not 8."""
-
-GC_THRESHOLD = 50_000
-"""Young objects between two collections: deliveries make few cycles, and a pass takes the loop."""
-
 SIGNERS_KEPT = 1_024
 """Tenants whose HMAC keys are kept ready."""
 
@@ -73,7 +58,7 @@ log = structlog.get_logger("offbeat")
 class Engine:
     """One engine on one data directory: `async with Engine(config) as engine`.
 
-    It installs no signal handlers and configures no logging; `run` does, for a process of its own.
+    It installs no signal handlers and configures no logging; `engine.process` does that.
     """
 
     def __init__(
@@ -143,10 +128,9 @@ class Engine:
         reasons = [] if self._state == "running" else [self._state]
         return [*reasons, *(t for t in (self.planner.trouble, self._writer.trouble) if t)]
 
-    @property
-    def secrets(self) -> list[str]:
-        """The tenant's active signing secrets, newest first."""
-        return [derive_secret(self._master, self.tenant, SECRET_VERSION)]
+    def of(self, tenant: str) -> TenantServices:
+        """The engine as this tenant sees it."""
+        return self._tenancy.of(tenant)
 
     async def _start(self) -> None:
         path = await self._take_directory()
@@ -159,6 +143,7 @@ class Engine:
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
         self._assemble(journal_reader, api_reader, herd_reader)
+        self._assemble_tenancy(api_reader)
         self._spawn(self._writer.run())
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
@@ -254,13 +239,6 @@ class Engine:
             oldest_due_ms=lambda: waiting.oldest_due_ms,
             tokens=lambda: self.dispatcher.tokens,
         )
-        store = SqliteSchedules(self._writer, api_reader)
-        self.schedules = Schedules(clock, store, self.planner, waiting, tenant=config.tenant)
-        self.flows = Flows(SqliteFlows(self._writer, api_reader), waiting, tenant=config.tenant)
-        past = SqliteBackfills(self._writer, api_reader)
-        self.backfills = Backfills(clock, past, waiting, tenant=config.tenant, rate=config.rate)
-        self.runs = Runs(SqliteRuns(api_reader), tenant=config.tenant)
-        self.audit = Audit(clock, SqliteAudit(api_reader), tenant=config.tenant)
         self.forecasts = Forecasts(
             clock,
             SqliteHerd(herd_reader),
@@ -275,6 +253,28 @@ class Engine:
         self.planner.on_arrivals = self.monitor.arrived
         self.dispatcher.on_start = self.monitor.started
         self.registry.register(self._metrics())
+
+    def _assemble_tenancy(self, api_reader: Reader) -> None:
+        stores = Stores(
+            schedules=SqliteSchedules(self._writer, api_reader),
+            runs=SqliteRuns(api_reader),
+            flows=SqliteFlows(self._writer, api_reader),
+            backfills=SqliteBackfills(self._writer, api_reader),
+            audit=SqliteAudit(api_reader),
+        )
+        self._tenancy = Tenancy(
+            self.clock,
+            stores,
+            self.planner,
+            self.waiting,
+            rate=self._config.rate,
+            subsecond=self.subsecond,
+            secrets=self._secrets,
+        )
+        # A keyless or embedded engine works as the tenant of its settings.
+        own = self.of(self.tenant)
+        self.schedules, self.runs, self.flows = own.schedules, own.runs, own.flows
+        self.backfills, self.audit, self.secrets = own.backfills, own.audit, own.secrets
 
     def _on_planned(self) -> None:
         self.loader.wake()
@@ -293,7 +293,10 @@ class Engine:
         )
 
     def _signer(self, tenant: str) -> Signer:
-        return Signer([derive_secret(self._master, tenant, SECRET_VERSION)])
+        return Signer(self._secrets(tenant))
+
+    def _secrets(self, tenant: str) -> list[str]:
+        return [derive_secret(self._master, tenant, SECRET_VERSION)]
 
     async def _refuse_earlier_clock(self) -> None:
         start_ms = self._config.clock_start_ms
@@ -331,53 +334,6 @@ class Engine:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def run(config: Config) -> int:
-    """Run an engine until SIGTERM or SIGINT; the process's exit code.
-
-    Raises the errors of `core.errors` for what a person can put right.
-    """
-    log_to_stderr()
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_run(config))
-
-
-async def _run(config: Config) -> int:
-    # Imported here: an embedded Engine needs no web server.
-    from engine.web.application import create_app  # noqa: PLC0415
-    from engine.web.server import start_server  # noqa: PLC0415
-
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Engine(config) as engine:
-        server = await start_server(create_app(engine), config.listen)
-        try:
-            gc.collect()
-            gc.freeze()  # What is there now stays; collections need not walk over it.
-            gc.set_threshold(GC_THRESHOLD, 20, 20)
-            log.info("listening", on=server.listen)
-            await _first_of(stop.wait(), engine.failed())
-            await engine.stop()
-        finally:
-            await server.stop()
-    return 0
-
-
-async def _first_of(*waits: Coroutine[None, None, object]) -> None:
-    """Wait for whichever ends first; raise if it failed."""
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await task
 
 
 def _first(error: BaseException) -> BaseException:

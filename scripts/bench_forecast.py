@@ -26,13 +26,13 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from engine.app import GC_THRESHOLD, SWITCH_INTERVAL_SECONDS
 from engine.clock import SystemClock
 from engine.core.document import read_schedule
 from engine.core.herd_document import Change, Span
 from engine.core.identity import jitter_offset_ms, schedule_id
 from engine.core.model import CronTrigger, IntervalTrigger, Schedule, Trigger
 from engine.core.timetable import default_jitter
+from engine.process import GC_THRESHOLD, SWITCH_INTERVAL_SECONDS
 from engine.services.forecast import Forecasts
 from engine.store.database import DATABASE_NAME, prepare
 from engine.store.herd import SqliteHerd

@@ -73,7 +73,7 @@ def command(file: str | None, **flags: object) -> int:
     path = Path(file) if file else (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
     config = load_config(flags, os.environ, path)
     # Imported here: --help and a wrong flag need no engine.
-    from engine.app import run  # noqa: PLC0415
+    from engine.process import run  # noqa: PLC0415
 
     if config.demo:
         from engine.cli.demo import accompany  # noqa: PLC0415

@@ -7,7 +7,7 @@ from aiohttp import web
 from engine.core.audit import Finding
 from engine.core.identity import format_instant
 from engine.web.json_bodies import json_response
-from engine.web.ports import ENGINE
+from engine.web.ports import engine_of
 from engine.web.queries import query_of
 
 
@@ -16,7 +16,7 @@ async def get_audit(request: web.Request) -> web.Response:
 
     owed = runs + counted + pending + unaccounted. `findings` names the first of the unaccounted.
     """
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     floor_ms = await engine.audit.history_floor_ms()
     with query_of(request, "from", "to") as query:
         from_ms, to_ms = query.instant("from"), query.instant("to")

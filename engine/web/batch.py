@@ -28,7 +28,7 @@ from engine.core.json_text import compact_json, parse_json
 from engine.core.model import Draft, Schedule
 from engine.web.json_bodies import check_media_type, sized, too_large
 from engine.web.ndjson import Results, lines
-from engine.web.ports import ENGINE, EngineFace
+from engine.web.ports import TenantFace, engine_of
 from engine.web.problems import Problem, problem_of
 
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -52,7 +52,7 @@ class _Line:
 
 
 async def put_batch(request: web.Request) -> web.StreamResponse:
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     check_media_type(request, NDJSON_TYPES)
     results = Results(request)
     try:
@@ -65,7 +65,7 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
     return await results.end()
 
 
-async def _put_lines(engine: EngineFace, request: web.Request, results: Results) -> None:
+async def _put_lines(engine: TenantFace, request: web.Request, results: Results) -> None:
     storing: asyncio.Task[bytes] | None = None
     try:
         async for group in _groups(engine, request):
@@ -80,7 +80,7 @@ async def _put_lines(engine: EngineFace, request: web.Request, results: Results)
             await asyncio.wait([storing])
 
 
-async def _groups(engine: EngineFace, request: web.Request) -> AsyncIterator[list[_Line]]:
+async def _groups(engine: TenantFace, request: web.Request) -> AsyncIterator[list[_Line]]:
     """The lines of the request as they will be stored together."""
     group: list[_Line] = []
     group_bytes = read_bytes = number = 0
@@ -102,13 +102,13 @@ async def _groups(engine: EngineFace, request: web.Request) -> AsyncIterator[lis
         yield group
 
 
-async def _read_line(engine: EngineFace, number: int, data: bytes | None) -> _Line:
+async def _read_line(engine: TenantFace, number: int, data: bytes | None) -> _Line:
     if data is None:
         return _Line(number=number, name=None, reading=too_large("the line"))
     return await sized(data, partial(_read, engine, number))
 
 
-def _read(engine: EngineFace, number: int, data: bytes) -> _Line:
+def _read(engine: TenantFace, number: int, data: bytes) -> _Line:
     name = None
     try:
         document = parse_json(data)
@@ -120,7 +120,7 @@ def _read(engine: EngineFace, number: int, data: bytes) -> _Line:
     return _Line(number=number, name=draft.definition.name, reading=draft)
 
 
-async def _store(engine: EngineFace, group: list[_Line]) -> bytes:
+async def _store(engine: TenantFace, group: list[_Line]) -> bytes:
     """Store the drafts among the lines in one commit; the result lines of all of them."""
     drafts = [line.reading for line in group if isinstance(line.reading, Draft)]
     started_ms = engine.clock.now_ms()

@@ -10,7 +10,7 @@ from engine.core.fields import Fields
 from engine.core.flow import PARALLELISM
 from engine.services.flows import FlowState
 from engine.web.json_bodies import json_response, list_response, read_json
-from engine.web.ports import ENGINE
+from engine.web.ports import engine_of
 from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
 
 # As the engine's own rate and concurrency are bounded: no machine nears them.
@@ -34,21 +34,21 @@ async def put_flow(request: web.Request) -> web.Response:
         faults.append(Fault("", f"a flow's key has at most {FLOW_KEY_LENGTH_MAX} characters"))
     if faults:
         raise Invalid(*faults)
-    state = await request.app[ENGINE].flows.put(
+    state = await engine_of(request).flows.put(
         key, rate=rate, parallelism=parallelism, paused=paused
     )
     return json_response(_document(state))
 
 
 async def get_flow(request: web.Request) -> web.Response:
-    return json_response(_document(await request.app[ENGINE].flows.get(request.match_info["key"])))
+    return json_response(_document(await engine_of(request).flows.get(request.match_info["key"])))
 
 
 async def list_flows(request: web.Request) -> web.Response:
     """By key."""
     with query_of(request, "limit", "cursor") as query:
         limit, after_key = read_limit(query), read_name_cursor(query)
-    page, next_key = await request.app[ENGINE].flows.page(limit=limit, after_key=after_key)
+    page, next_key = await engine_of(request).flows.page(limit=limit, after_key=after_key)
     return await list_response((_document(state) for state in page), write_cursor(next_key))
 
 

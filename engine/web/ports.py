@@ -151,14 +151,25 @@ class Audit(Protocol):
         ...
 
 
-class EngineFace(Protocol):
-    """The engine as the web layer sees it."""
+class TenantFace(Protocol):
+    """The engine as one tenant sees it."""
+
+    @property
+    def tenant(self) -> str: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def subsecond(self) -> bool: ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The active signing secrets, newest first."""
+        ...
 
     @property
     def schedules(self) -> Schedules: ...
-
-    @property
-    def backfills(self) -> Backfills: ...
 
     @property
     def runs(self) -> Runs: ...
@@ -167,27 +178,30 @@ class EngineFace(Protocol):
     def flows(self) -> Flows: ...
 
     @property
-    def monitor(self) -> Monitor: ...
-
-    @property
-    def forecasts(self) -> Forecasts: ...
+    def backfills(self) -> Backfills: ...
 
     @property
     def audit(self) -> Audit: ...
+
+
+class EngineFace(Protocol):
+    """The engine as the web layer sees it."""
+
+    def of(self, tenant: str) -> TenantFace: ...
+
+    @property
+    def tenant(self) -> str:
+        """Whom everybody acts for while there are no keys."""
+        ...
 
     @property
     def clock(self) -> Clock: ...
 
     @property
-    def tenant(self) -> str: ...
+    def monitor(self) -> Monitor: ...
 
     @property
-    def subsecond(self) -> bool: ...
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """The tenant's active signing secrets, newest first."""
-        ...
+    def forecasts(self) -> Forecasts: ...
 
     @property
     def registry(self) -> CollectorRegistry: ...
@@ -203,3 +217,9 @@ class EngineFace(Protocol):
 
 
 ENGINE: web.AppKey[EngineFace] = web.AppKey("engine")
+
+
+def engine_of(request: web.Request) -> TenantFace:
+    """The engine as the tenant for whom this request acts sees it."""
+    engine = request.app[ENGINE]
+    return engine.of(engine.tenant)

@@ -11,7 +11,7 @@ from engine.core.fields import Fields
 from engine.core.identity import format_instant, idempotency_key, parse_instant, schedule_id
 from engine.core.model import Attempt, Outcome, Run, State
 from engine.web.json_bodies import json_response, list_response
-from engine.web.ports import ENGINE
+from engine.web.ports import engine_of
 from engine.web.queries import query_of, read_limit, read_run_cursor, write_cursor
 
 # A name or an id, whichever is longer.
@@ -20,7 +20,7 @@ SCHEDULE_LENGTH_MAX = 128
 
 async def list_runs(request: web.Request) -> web.Response:
     """Of one schedule (name or id) or all, in one state or any, `from <= scheduled_for < to`."""
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     with query_of(request, "schedule", "state", "from", "to", "limit", "cursor") as query:
         schedule, state = _read_schedule(query, engine.tenant), _read_state(query)
         from_ms, to_ms = query.instant("from"), query.instant("to")
@@ -38,7 +38,7 @@ async def get_run(request: web.Request) -> web.Response:
         scheduled_for_ms = parse_instant(instant)
     except ValueError:
         raise NotFound("a run's id is <schedule_id>@<scheduled_for>") from None
-    run, attempts = await request.app[ENGINE].runs.get(schedule, scheduled_for_ms)
+    run, attempts = await engine_of(request).runs.get(schedule, scheduled_for_ms)
     return json_response(run_document(run) | {"attempts": list(map(attempt_document, attempts))})
 
 

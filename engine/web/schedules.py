@@ -22,7 +22,7 @@ from engine.web.json_bodies import (
     read_json,
     sized,
 )
-from engine.web.ports import ENGINE, EngineFace
+from engine.web.ports import TenantFace, engine_of
 from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
 from engine.web.revisions import etag, read_if_match
 from engine.web.runs import run_document
@@ -36,7 +36,7 @@ OCCURRENCES_REACH_MS = 41 * 366 * 86_400_000
 
 async def put_schedule(request: web.Request) -> web.Response:
     """Create or replace: 201 or 200 with the schedule as it is stored."""
-    engine, name = request.app[ENGINE], request.match_info["name"]
+    engine, name = engine_of(request), request.match_info["name"]
     body = await read_body(request)
     draft = await sized(body, lambda data: _read(parse_json(data), engine, name))
     if_match = await read_if_match(request, engine.schedules, name)
@@ -45,13 +45,13 @@ async def put_schedule(request: web.Request) -> web.Response:
 
 
 async def get_schedule(request: web.Request) -> web.Response:
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     return _answer(engine, await engine.schedules.get(request.match_info["name"]))
 
 
 async def patch_one(request: web.Request) -> web.Response:
     """RFC 7396: the patch is merged into what is stored, and the result read as a whole."""
-    engine, name = request.app[ENGINE], request.match_info["name"]
+    engine, name = engine_of(request), request.match_info["name"]
     body = await read_body(request, types=PATCH_TYPES)
     patch = await sized(body, parse_json)
     if type(patch) is not dict:
@@ -65,7 +65,7 @@ async def patch_one(request: web.Request) -> web.Response:
 
 
 async def delete_schedule(request: web.Request) -> web.Response:
-    engine, name = request.app[ENGINE], request.match_info["name"]
+    engine, name = engine_of(request), request.match_info["name"]
     if_match = await read_if_match(request, engine.schedules, name)
     await engine.schedules.delete(name, if_match=if_match)
     return web.Response(status=204)
@@ -73,7 +73,7 @@ async def delete_schedule(request: web.Request) -> web.Response:
 
 async def list_schedules(request: web.Request) -> web.Response:
     """By name."""
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     with query_of(request, "limit", "cursor") as query:
         limit, after_name = read_limit(query), read_name_cursor(query)
     page, next_name = await engine.schedules.page(limit=limit, after_name=after_name)
@@ -84,7 +84,7 @@ async def list_schedules(request: web.Request) -> web.Response:
 
 async def pause_schedule(request: web.Request) -> web.Response:
     """An optional body says why and until when: `{"reason": ..., "until": ...}`."""
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     faults: list[Fault] = []
     known = frozenset({"reason", "until"})
     fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
@@ -98,14 +98,14 @@ async def pause_schedule(request: web.Request) -> web.Response:
 
 
 async def resume_schedule(request: web.Request) -> web.Response:
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     _check_nothing_said(await read_json(request))
     return _answer(engine, await engine.schedules.resume(request.match_info["name"]))
 
 
 async def trigger_schedule(request: web.Request) -> web.Response:
     """A run now, without jitter: 202 with the run, whose progress is at `Location`."""
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     _check_nothing_said(await read_json(request))
     document = run_document(await engine.schedules.trigger(request.match_info["name"]))
     headers = {"Location": f"/v1/runs/{document['id']}"}
@@ -117,7 +117,7 @@ async def backfill_schedule(request: web.Request) -> web.Response:
 
     `dry_run` only counts: 200. The runs are found by `/v1/runs` with the same bounds.
     """
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     faults: list[Fault] = []
     known = frozenset({"from", "to", "dry_run"})
     fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
@@ -138,7 +138,7 @@ async def list_occurrences(request: web.Request) -> web.Response:
     From now on unless the query says otherwise. The last one's `scheduled_for` and a millisecond
     is where the next page starts.
     """
-    engine = request.app[ENGINE]
+    engine = engine_of(request)
     with query_of(request, "from", "to", "limit") as query:
         limit, from_ms, to_ms = read_limit(query), query.instant("from"), query.instant("to")
     schedule = await engine.schedules.get(request.match_info["name"])
@@ -149,11 +149,11 @@ async def list_occurrences(request: web.Request) -> web.Response:
     )
 
 
-def _read(document: object, engine: EngineFace, name: str) -> Draft:
+def _read(document: object, engine: TenantFace, name: str) -> Draft:
     return read_schedule(document, tenant=engine.tenant, name=name, subsecond=engine.subsecond)
 
 
-def _answer(engine: EngineFace, schedule: Schedule, *, status: int = 200) -> web.Response:
+def _answer(engine: TenantFace, schedule: Schedule, *, status: int = 200) -> web.Response:
     document = write_schedule(schedule, engine.clock.now_ms())
     return json_response(document, status=status, headers=etag(schedule))
 

@@ -4,7 +4,7 @@ from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from engine.web.json_bodies import json_response
-from engine.web.ports import ENGINE
+from engine.web.ports import ENGINE, engine_of
 from engine.web.problems import Problem
 
 
@@ -29,6 +29,6 @@ async def metrics(request: web.Request) -> web.Response:
 
 async def list_secrets(request: web.Request) -> web.Response:
     """The tenant's active signing secrets, newest first; what a receiver is given."""
-    secrets = [{"secret": secret} for secret in request.app[ENGINE].secrets]
+    secrets = [{"secret": secret} for secret in engine_of(request).secrets]
     answer = {"data": secrets, "next_cursor": None}
     return json_response(answer, headers={"Cache-Control": "no-store"})

@@ -13,11 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.app import SWITCH_INTERVAL_SECONDS, Engine
+from engine.app import Engine
 from engine.clock import SystemClock
 from engine.config import Config
 from engine.core.document import read_schedule
 from engine.core.model import Draft
+from engine.process import SWITCH_INTERVAL_SECONDS
 from engine.store.database import DATABASE_NAME, prepare
 from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key

@@ -183,7 +183,7 @@ class MemoryRuns:
 
 
 class MemoryEngine:
-    """`ports.EngineFace` in memory."""
+    """`ports.EngineFace` in memory, and its one tenant's `ports.TenantFace`."""
 
     def __init__(self) -> None:
         self.clock = HandClock()
@@ -196,6 +196,10 @@ class MemoryEngine:
         self.registry = CollectorRegistry()
         self.listen = "127.0.0.1:8420"
         self.reasons: list[str] = []
+
+    def of(self, tenant: str) -> "MemoryEngine":
+        assert tenant == self.tenant, "there is one"
+        return self
 
     def unready(self) -> Sequence[str]:
         return self.reasons
