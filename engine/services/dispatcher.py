@@ -6,8 +6,7 @@ are charged when attempts start, not when they are claimed: the bucket then boun
 every window, however long a commit takes.
 
 A delivery is a task. Its deadline is kept by one sweep over all of them, since a timer for each
-would cost more than the bookkeeping of the request. Outcomes are gathered and journaled together;
-a retry is due when its outcome is on disk.
+would cost more than the bookkeeping of the request. How it ended is for the recorder to journal.
 """
 
 import asyncio
@@ -22,13 +21,12 @@ from engine.clock import Clock
 from engine.core.breaker import Door
 from engine.core.bucket import Drought, TokenBucket
 from engine.core.errors import Unavailable
-from engine.core.fairness import Class
 from engine.core.identity import Signer, idempotency_key
-from engine.core.lifecycle import TERMINAL
 from engine.core.model import Outcome, State
 from engine.core.request import attempt_headers
 from engine.core.retry import Decision, GiveUp, RetryAt, decide
 from engine.services.figures import Figures
+from engine.services.recorder import RETRY_SECONDS, Recorder
 from engine.services.transport import HttpRequest, Transport
 from engine.services.waiting import Waiting
 from engine.store import Claim, Ended, HeldRun, Journal
@@ -45,9 +43,6 @@ OUTCOMES_MAX = 1_024
 
 SWEEP_SECONDS = 0.05
 """The grain of deadlines: an attempt with a timeout of 2 s ends within 2.1 s."""
-
-RETRY_SECONDS = 0.5
-"""Before the journal is asked again after it could not be written."""
 
 IDLE_SECONDS = 0.25
 """The longest sleep of the claiming loop; whatever wakes it comes sooner."""
@@ -102,9 +97,9 @@ class Dispatcher:
         self._concurrency = concurrency
         self._claimed: deque[tuple[Claim, HeldRun]] = deque()
         self._deliveries: set[_Delivery] = set()
-        self._outcomes: deque[Ended] = deque()
+        self._recorder = Recorder(journal, waiting, figures)
+        self._recorder.on_recorded = self._recorded
         self._wake = asyncio.Event()
-        self._ended = asyncio.Event()
         self._drought = Drought()
         self._stopping = False
         self.on_room: Callable[[], None] = lambda: None
@@ -133,11 +128,11 @@ class Dispatcher:
     async def run(self) -> None:
         """Claim, sweep and record until `stop()`, then until everything is recorded."""
         async with asyncio.TaskGroup() as group:
-            recording = group.create_task(self._record())
+            recording = group.create_task(self._recorder.run())
             sweeping = group.create_task(self._sweep())
             try:
                 await self._claim_until_stopped()
-                while self.inflight or self._outcomes:
+                while self.inflight or self._recorder:
                     self._wake.clear()
                     await self._wake.wait()
             finally:
@@ -182,7 +177,7 @@ class Dispatcher:
         for run in by_key.values():
             self._waiting.withdraw(run, self._clock.monotonic_ms())
         for state, reason in claimed.ended:
-            self._figures.runs[_disposition(state, reason)] += 1
+            self._figures.end(state, reason)
         self._waiting.bring_forward(claimed.due)
         self.on_room()
         return len(runs)
@@ -211,7 +206,7 @@ class Dispatcher:
             return 0
         if not self._gate.is_current(self._clock.now_ms()):
             return 0
-        if len(self._outcomes) >= OUTCOMES_MAX:
+        if len(self._recorder) >= OUTCOMES_MAX:
             return 0
         return min(self._waiting.ready, self._concurrency - self.inflight, CLAIM_RUNS_MAX)
 
@@ -284,8 +279,7 @@ class Dispatcher:
         self._deliveries.discard(delivery)
         if self._waiting.end(delivery.run, outcome, self._clock.monotonic_ms()):
             self.on_recovery(delivery.run.flow_id)
-        self._outcomes.append(self._judge(delivery, key, outcome))
-        self._ended.set()
+        self._recorder.add(self._judge(delivery, key, outcome))
         self._wake.set()
 
     def _request(self, delivery: _Delivery, key: str) -> HttpRequest:
@@ -337,34 +331,7 @@ class Dispatcher:
             run=delivery.run,
         )
 
-    async def _record(self) -> None:
-        while True:
-            await self._ended.wait()
-            self._ended.clear()
-            batch = list(self._outcomes)
-            if not batch:
-                continue
-            try:
-                self._waiting.bring_forward(await self._journal.end(batch))
-            except Unavailable:
-                await asyncio.sleep(RETRY_SECONDS)
-                self._ended.set()
-                continue
-            for _ in batch:
-                self._outcomes.popleft()
-            self._settle(batch)
-
-    def _settle(self, batch: list[Ended]) -> None:
-        """Count what is on disk now, and hold the retries."""
-        for ended in batch:
-            self._figures.attempts[ended.outcome.name] += 1
-            if ended.state in TERMINAL:
-                self._figures.runs[_disposition(ended.state, ended.reason)] += 1
-        self._waiting.retry(
-            e.run._replace(due_ms=e.next_attempt_at_ms, rank=_retry_rank(e.run))
-            for e in batch
-            if e.next_attempt_at_ms is not None
-        )
+    def _recorded(self) -> None:
         self.on_room()
         self._wake.set()
 
@@ -378,11 +345,6 @@ class Dispatcher:
                     delivery.task.cancel()
 
 
-def _retry_rank(run: HeldRun) -> int:
-    """A fresh run that is tried again is a retry; catch-up stays what it is."""
-    return max(run.rank, Class.RETRY)
-
-
 def _disposal(decision: Decision | None) -> tuple[State, str | None, int | None]:
     """The run's state, its reason and when it is next due."""
     match decision:
@@ -392,8 +354,3 @@ def _disposal(decision: Decision | None) -> tuple[State, str | None, int | None]
             return State.FAILED, reason, None
         case None:
             return State.SUCCEEDED, None, None
-
-
-def _disposition(state: State, reason: str | None) -> str:
-    """The label of `scheduler_runs_total`: the state, and for a skip or an expiry why."""
-    return f"{state}_{reason}" if reason and state == State.SKIPPED else str(state)

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import Counter
 from typing import get_args, get_type_hints
 
-from engine.core.model import Outcome, RunTrigger
+from engine.core.model import Outcome, RunTrigger, State
 
 LATENESS_BOUNDS_S: tuple[float, ...] = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
@@ -79,6 +79,11 @@ class Figures:
         labels = (WINDOWS[scheduled_for_ms % 3_600_000 >= TOP_OF_HOUR_MS], trigger)
         self.delay[labels].add((started_at_ms - scheduled_for_ms) / 1_000)
         self.lateness[labels].add((started_at_ms - fire_after_ms) / 1_000)
+
+    def end(self, state: State, reason: str | None) -> None:
+        """Count a run that ended."""
+        skipped = state == State.SKIPPED
+        self.runs[f"{state}_{reason}" if skipped else str(state)] += 1
 
     def skip(self) -> None:
         """Count a row that this version cannot read."""
