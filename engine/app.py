@@ -250,6 +250,7 @@ class Engine:
         waiting.on_shrink = self.loader.wake
         self.planner.on_planned = self._on_planned
         self.dispatcher.on_room = self.loader.wake
+        self.planner.on_return = self.recovery.returned
         self.planner.on_arrivals = self.monitor.arrived
         self.dispatcher.on_start = self.monitor.started
         self.registry.register(self._metrics())

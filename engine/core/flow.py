@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from engine.core.breaker import NEVER_MS, Breaker, Door
 from engine.core.bucket import TokenBucket
 from engine.core.model import Outcome
+from engine.core.throughput import Throughput
 
 PARALLELISM = 20
 """Attempts of one flow under way at once, by default (SPEC §8)."""
@@ -54,6 +55,7 @@ class Flow:
         "_bucket",
         "_changed_ms",
         "_throttled",
+        "_throughput",
         "breaker",
         "flow_id",
         "inflight",
@@ -83,15 +85,24 @@ class Flow:
         self._throttled: int | None = None
         self._bucket: TokenBucket | None = None
         self._changed_ms = 0
+        self._throughput = Throughput()
 
     @property
     def effective_rate(self) -> int | None:
         """The rate in force: the limit, or less while the receiver asks for it."""
         return self._throttled if self._throttled is not None else self.rate
 
+    @property
+    def sustained(self) -> int | None:
+        """Successes a second that its receiver last sustained; None: it was never put to it."""
+        return self._throughput.sustained
+
     def blocked_until_ms(self, now_ms: int) -> int:
         """When the next run may start: `now_ms` when at once, `NEVER_MS` when an event decides."""
-        if self.paused or self.inflight >= self.parallelism:
+        if self.paused:
+            return NEVER_MS
+        if self.inflight >= self.parallelism:
+            self._throughput.press()
             return NEVER_MS
         until_ms = max(now_ms, self.breaker.blocked_until_ms(now_ms))
         bucket = self._current_bucket(now_ms)
@@ -124,11 +135,17 @@ class Flow:
         self.inflight -= 1
         assert self.inflight >= 0, "more ends than starts"
         self._adapt(outcome, now_ms)
+        if outcome.name == "success":
+            self._throughput.succeed(now_ms)
+        else:
+            self._throughput.fail()
         return self.breaker.end(outcome, now_ms)
 
     def _adapt(self, outcome: Outcome, now_ms: int) -> None:
         if outcome.status in (429, 503):
-            if now_ms - self._changed_ms >= THROTTLE_MS:
+            # A probe is one run in many seconds: its answer says nothing of the rate.
+            is_served = self.breaker.door == Door.CLOSED
+            if is_served and now_ms - self._changed_ms >= THROTTLE_MS:
                 self._throttled = max(RATE_MIN, (self.effective_rate or self._sustained()) // 2)
                 self._changed_ms = now_ms
         elif (

@@ -2,7 +2,8 @@
 
 It follows the planner's watermark, and no further than the lookahead: rows beyond are not read
 before they are planned, retries of the next hour stay on disk. When memory is full it stops and
-goes on as the queue drains. Start-up is the same loop from the beginning of time.
+goes on as the queue drains. Start-up is the same loop: it begins behind the backlog, which waits to
+be spread again (`recovery`).
 """
 
 import asyncio
@@ -23,25 +24,24 @@ IDLE_SECONDS = 0.5
 """How often to look without being told: retries come into sight as time goes on."""
 
 
-class Watermark(Protocol):
-    """How far the journal is planned, by `fire_after`."""
+class Plan(Protocol):
+    """How far the journal is planned, by `fire_after`, and whether anybody has looked lately."""
 
     @property
     def watermark_ms(self) -> int: ...
+
+    def is_current(self, now_ms: int) -> bool: ...
 
 
 class Loader:
     """Keeps `Waiting` filled from the journal."""
 
-    def __init__(
-        self, clock: Clock, journal: Journal, waiting: Waiting, planner: Watermark
-    ) -> None:
+    def __init__(self, clock: Clock, journal: Journal, waiting: Waiting, planner: Plan) -> None:
         self._clock = clock
         self._journal = journal
         self._waiting = waiting
         self._planner = planner
         self._wake = asyncio.Event()
-        self.loaded = asyncio.Event()
 
     def wake(self) -> None:
         """There is something to read, or room."""
@@ -60,13 +60,15 @@ class Loader:
 
     async def run_once(self) -> bool:
         """Read a page of all flows, then of those that have drained; whether there may be more."""
-        until_ms = min(self._clock.now_ms() + LOOKAHEAD_MS, self._planner.watermark_ms)
+        now_ms = self._clock.now_ms()
+        if not self._planner.is_current(now_ms):
+            return False  # What waited through an absence is not to be held before it is spread.
+        until_ms = min(now_ms + LOOKAHEAD_MS, self._planner.watermark_ms)
         more = await self._read_on(until_ms)
         for flow_id, after, limit in self._waiting.drained():
             page = await self._read(after, until_ms, limit, flow_id)
             if page is not None:
                 self._waiting.read_back(flow_id, page, limit)
-        self.loaded.set()
         return more
 
     async def _read_on(self, until_ms: int) -> bool:

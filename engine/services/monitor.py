@@ -21,8 +21,9 @@ from engine.clock import Clock
 from engine.core.amplification import SLO_SECONDS, StageFigures, volume
 from engine.core.curves import SPREAD_SECONDS, Curves, Figures
 from engine.core.errors import Unavailable
+from engine.core.herd_record import HerdRecord
 from engine.core.verdict import Verdict, VerdictName, judge
-from engine.store import Arrival, HerdRecord, HerdRecords
+from engine.store import Arrival, HerdRecords
 
 TICK_MS = 1_000
 """Between two samples: the grain of the curves."""

@@ -1,68 +1,128 @@
-"""Recovery: when a receiver is back, what waited for it is spread again (SPEC §8).
+"""Recovery: after a shock, what has piled up is spread again (SPEC §8).
 
-A breaker that closes would otherwise let a herd through: everything that became due while the door
-was closed. Over `W = max(10 s, backlog / (0.5 r))` it is spread with a phase drawn from key,
-attempt and epoch, so that the same shock has the same instants.
+There are two shocks. A breaker that closes would let a herd through, everything that became due
+behind the closed door; and an engine that returns finds due all that waited while nobody was there.
+Either backlog gets new due times over `W = max(10 s, backlog / (0.5 r))`, `r` being the least of
+the bucket's rate, the flow's, and what the flow last sustained.
+
+The new due times are in the journal, a page of runs in each transaction. A crash in the middle
+loses nothing and spreads nothing twice: runs that have their new time are not overdue any more, and
+the next life finds the others as they were. Until then memory does not hold them, so that what is
+due in its own time goes on beside.
 """
 
 import asyncio
+from dataclasses import dataclass
 from typing import Protocol
+
+import structlog
 
 from engine.clock import Clock
 from engine.core.errors import Unavailable
 from engine.core.flow import Flow
-from engine.core.missed import spread_ms
-from engine.store import Journal
+from engine.core.reseeding import OVERDUE_MS, window_ms
+from engine.services.waiting import NOTHING
+from engine.store import Backlog, DueRun, Journal
 
 RETRY_SECONDS = 1.0
 """Before the journal is asked again after it could not be written."""
+
+log = structlog.get_logger("offbeat.recovery")
 
 
 class Held(Protocol):
     """The flows and runs in memory."""
 
+    def knows(self, flow_id: int) -> bool: ...
+
     def flow(self, flow_id: int) -> Flow: ...
+
+    def begin_after(self, due_ms: int, now_ms: int) -> None: ...
 
     def drop_flow(self, flow_id: int) -> None: ...
 
     def shrink(self, before_ms: int) -> None: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shock:
+    """What was due by `until_ms` is spread from `now_ms` on; `flow_id` None: of all flows."""
+
+    flow_id: int | None
+    until_ms: int
+    now_ms: int
+    epoch: int
+
+
 class Recovery:
-    """Spreads the backlogs of flows that have recovered, one after the other."""
+    """Spreads backlogs again, one shock after the other."""
 
     def __init__(self, clock: Clock, journal: Journal, held: Held, *, rate: int) -> None:
         self._clock = clock
         self._journal = journal
         self._held = held
         self._rate = rate
-        self._recovered: asyncio.Queue[int] = asyncio.Queue()
+        self._shocks: asyncio.Queue[_Shock] = asyncio.Queue()
 
     def recovered(self, flow_id: int) -> None:
         """A flow's breaker has closed."""
-        self._recovered.put_nowait(flow_id)
+        now_ms = self._clock.now_ms()
+        epoch = self._held.flow(flow_id).breaker.opened
+        shock = _Shock(flow_id=flow_id, until_ms=now_ms, now_ms=now_ms, epoch=epoch)
+        self._shocks.put_nowait(shock)
+
+    def returned(self, now_ms: int, watermark_ms: int) -> None:
+        """The engine is back, after a start or a suspension; it claims nothing before this.
+
+        Memory begins anew, behind the backlog. Beyond the watermark rows may yet be planned.
+        """
+        until_ms = min(now_ms - OVERDUE_MS, watermark_ms)
+        self._held.begin_after(until_ms, now_ms)
+        shock = _Shock(flow_id=None, until_ms=until_ms, now_ms=now_ms, epoch=now_ms)
+        self._shocks.put_nowait(shock)
 
     async def run(self) -> None:
         while True:
-            flow_id = await self._recovered.get()
+            shock = await self._shocks.get()
             try:
-                await self.run_once(flow_id)
+                await self.run_once(shock)
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
-                self._recovered.put_nowait(flow_id)
+                self._shocks.put_nowait(shock)
 
-    async def run_once(self, flow_id: int) -> None:
-        """Spread one flow's backlog."""
-        now_ms = self._clock.now_ms()
-        flow = self._held.flow(flow_id)
-        backlog = await self._journal.count_waiting(flow_id, now_ms)
-        if not backlog:
-            return
-        rate = min(self._rate, flow.effective_rate or self._rate)
-        over_ms = spread_ms(backlog, rate)
-        while await self._journal.spread_again(
-            flow_id, now_ms=now_ms, spread_ms=over_ms, epoch=flow.breaker.opened
-        ):
-            pass
-        self._held.drop_flow(flow_id)
-        self._held.shrink(now_ms)
+    async def run_once(self, shock: _Shock) -> None:
+        """Spread all of one shock's backlog."""
+        backlogs = await self._journal.backlogs(shock.until_ms, shock.flow_id)
+        total = sum(backlog.runs for backlog in backlogs)
+        if total:
+            log.info("backlog_spread_again", runs=total, flows=len(backlogs))
+        for backlog in backlogs:
+            over_ms = window_ms(
+                backlog.runs,
+                self._rate_of(backlog),
+                beside=total - backlog.runs,
+                bucket_rate=self._rate,
+            )
+            await self._spread(backlog.flow_id, shock, over_ms)
+
+    def _rate_of(self, backlog: Backlog) -> int:
+        rates = [self._rate, backlog.rate]
+        if self._held.knows(backlog.flow_id):
+            flow = self._held.flow(backlog.flow_id)
+            rates += [flow.effective_rate, flow.sustained]
+        return min(rate for rate in rates if rate is not None)
+
+    async def _spread(self, flow_id: int, shock: _Shock, over_ms: int) -> None:
+        after: DueRun | None = NOTHING
+        while after is not None:
+            after = await self._journal.spread_again(
+                flow_id,
+                after,
+                until_ms=shock.until_ms,
+                now_ms=shock.now_ms,
+                window_ms=over_ms,
+                epoch=shock.epoch,
+            )
+        if shock.flow_id is not None:
+            self._held.drop_flow(flow_id)
+        self._held.shrink(shock.now_ms)

@@ -235,6 +235,21 @@ class Waiting:
         """A taken run's attempt has ended; whether its flow's breaker closed with it."""
         return self._queue.end(self._flows[run.flow_id], outcome, now_ms)
 
+    def begin_after(self, due_ms: int, now_ms: int) -> None:
+        """Forget all runs, and hold none again that was due by then and keeps its time.
+
+        The flows stay, with what they have under way. It is `now_ms`.
+        """
+        for flow_id in list(self._of_flow):
+            self._queue.clear(flow_id, self._drop)
+        self._wheel = Wheel(now_ms)
+        self._due.clear()
+        self._held.clear()
+        self._of_flow.clear()
+        self.spilled.clear()
+        self.reach = (due_ms, _ROW_MAX, _ROW_MAX)
+        self.on_shrink()
+
     def drop_flow(self, flow_id: int) -> None:
         """Forget a flow's runs, for the journal to be read again: they have new due times."""
         self._queue.clear(flow_id, self._drop)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from engine.core.errors import OffbeatError
+from engine.core.herd_record import HerdRecord
 from engine.core.model import (
     Attempt,
     Draft,
@@ -122,6 +123,15 @@ class Judged(NamedTuple):
 
     more: bool
     skipped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """The runs of a flow that wait and are due, and the flow's limit of its rate."""
+
+    flow_id: int
+    runs: int
+    rate: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,32 +276,6 @@ class RunStore(Protocol):
     ) -> tuple[list[Run], RunKey | None]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HerdRecord:
-    """What was seen of one herd, hour or shock; a window of `seconds` from `instant_ms`.
-
-    `offsets` holds (upper bound in seconds or None, runs), `timetables` (name, runs), the largest
-    first; `forecast` is the digest of the forecast made before, if there was one.
-    """
-
-    instant_ms: int
-    seconds: int
-    runs: int
-    offsets: tuple[tuple[int | None, int], ...]
-    timetables: tuple[tuple[str, int], ...]
-    busiest_demand: int
-    busiest_planned: int
-    busiest_served: int
-    amplification: float
-    noise_floor: float
-    volume: float
-    verdict: str
-    period_seconds: int | None
-    sentence: str
-    advice: str
-    forecast: str | None
-
-
 class HerdRecords(Protocol):
     """The records of herds, kept as long as history."""
 
@@ -346,12 +330,17 @@ class Journal(Protocol):
         """
         ...
 
-    async def spread_again(self, flow_id: int, *, now_ms: int, spread_ms: int, epoch: int) -> bool:
-        """Give some of a flow's due runs new due times within `spread_ms`; whether any is left."""
+    async def backlogs(self, until_ms: int, flow_id: int | None) -> list[Backlog]:
+        """What was due by `until_ms` and waits, of one flow or of all; not what is to be judged."""
         ...
 
-    async def count_waiting(self, flow_id: int, now_ms: int) -> int:
-        """How many runs of a flow are due and wait."""
+    async def spread_again(
+        self, flow_id: int, after: DueRun, *, until_ms: int, now_ms: int, window_ms: int, epoch: int
+    ) -> DueRun | None:
+        """Give some of a flow's backlog behind `after` new due times within the window.
+
+        After which run to go on; None when that was all of it.
+        """
         ...
 
     async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:

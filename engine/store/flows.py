@@ -1,18 +1,22 @@
 """Flows in SQLite: their limits, and spreading a backlog again after a shock."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.core.errors import NotFound
-from engine.core.identity import idempotency_key, unit_u53
-from engine.store import FlowLimits
+from engine.core.identity import idempotency_key
+from engine.core.reseeding import due_again_ms
+from engine.store import Backlog, DueRun, FlowLimits
 from engine.store.statements import statements
 
 SQL = statements()
 
 SPREAD_RUNS_MAX = 1_000
 """Runs spread again in one transaction: some 8 ms."""
+
+_ROW_MAX = 2**62
+"""Larger than any row id."""
 
 
 def get(db: sqlite3.Connection, flow_id: int) -> FlowLimits:
@@ -57,39 +61,47 @@ def page(
     return found[:limit], found[limit - 1].key if len(found) > limit else None
 
 
-def count_waiting(db: sqlite3.Connection, flow_id: int, now_ms: int) -> int:
-    """How many runs of a flow are due and wait."""
-    values = {"flow_id": flow_id, "now": now_ms}
-    return int(db.execute(SQL["count_waiting_of_flow"], values).fetchone()[0])
+def backlogs(db: sqlite3.Connection, until_ms: int, flow_id: int | None) -> list[Backlog]:
+    """What was due by `until_ms` and waits, of one flow or of all."""
+    first, last = (0, _ROW_MAX) if flow_id is None else (flow_id, flow_id)
+    rows = db.execute(SQL["count_backlogs"], {"until": until_ms, "first": first, "last": last})
+    return [Backlog(flow_id=flow, runs=runs, rate=rate) for flow, runs, rate in rows]
 
 
 def spread_again(
-    db: sqlite3.Connection, flow_id: int, now_ms: int, spread_ms: int, epoch: int
-) -> bool:
-    """Give a page of a flow's due runs new due times within `spread_ms`; whether more may wait.
+    db: sqlite3.Connection, flow_id: int, after: DueRun, span: Mapping[str, int], epoch: int
+) -> DueRun | None:
+    """Give a page of a flow's backlog new due times; after which run the next page goes on.
 
-    The phase is drawn from key, attempt and epoch (SPEC §8): the same shock, the same instants.
+    `span`: what was due `until`, is from `now` on due again within the `window`.
     """
-    values = {"flow_id": flow_id, "now": now_ms, "limit": SPREAD_RUNS_MAX}
-    rows = db.execute(SQL["list_waiting_of_flow"], values).fetchall()
-    db.executemany(
-        SQL["postpone_run"],
-        [
-            {
-                "scheduled_for": scheduled_for,
-                "schedule_id": schedule_row,
-                "next_attempt_at": now_ms
-                + 1
-                + (spread_ms * _phase(public_id, scheduled_for, attempt, epoch) >> 53),
-            }
-            for scheduled_for, schedule_row, _, attempt, public_id in rows
-        ],
+    (due, scheduled_for, schedule_row) = after
+    page = {
+        "flow_id": flow_id,
+        "due": due,
+        "scheduled_for": scheduled_for,
+        "schedule_id": schedule_row,
+        "until": span["until"],
+        "limit": SPREAD_RUNS_MAX,
+    }
+    rows = db.execute(SQL["list_backlog"], page).fetchall()
+    db.executemany(SQL["postpone_run"], [_postponed(row, span, epoch) for row in rows])
+    return rows[-1][:3] if len(rows) == SPREAD_RUNS_MAX else None
+
+
+def _postponed(row: Sequence[Any], span: Mapping[str, int], epoch: int) -> dict[str, int]:
+    (_, scheduled_for, schedule_row, attempt, public_id, deadline_seconds, in_line) = row
+    # Runs that must not overlap keep their order, so all of a schedule's go to the same instant.
+    key = public_id if in_line else idempotency_key(public_id, scheduled_for)
+    at_ms = due_again_ms(
+        key,
+        attempt,
+        epoch,
+        now_ms=span["now"],
+        window_ms=span["window"],
+        ends_ms=None if deadline_seconds is None else scheduled_for + deadline_seconds * 1_000,
     )
-    return len(rows) == SPREAD_RUNS_MAX
-
-
-def _phase(public_id: str, scheduled_for: int, attempt: int, epoch: int) -> int:
-    return unit_u53(idempotency_key(public_id, scheduled_for), attempt, str(epoch))
+    return {"scheduled_for": scheduled_for, "schedule_id": schedule_row, "next_attempt_at": at_ms}
 
 
 def _limits(row: Sequence[Any]) -> FlowLimits:

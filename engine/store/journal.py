@@ -12,6 +12,7 @@ from engine.core.admission import Admission, admit
 from engine.core.model import State, Target
 from engine.store import (
     AtSlice,
+    Backlog,
     Claim,
     Claimed,
     DuePage,
@@ -111,13 +112,16 @@ class SqliteJournal:
         }
         return await self._reader.read(lambda db: _due(db, page, known))
 
-    async def spread_again(self, flow_id: int, *, now_ms: int, spread_ms: int, epoch: int) -> bool:
-        return await self._writer.submit(
-            lambda db: flows.spread_again(db, flow_id, now_ms, spread_ms, epoch)
-        )
+    async def backlogs(self, until_ms: int, flow_id: int | None) -> list[Backlog]:
+        return await self._reader.read(lambda db: flows.backlogs(db, until_ms, flow_id))
 
-    async def count_waiting(self, flow_id: int, now_ms: int) -> int:
-        return await self._reader.read(lambda db: flows.count_waiting(db, flow_id, now_ms))
+    async def spread_again(
+        self, flow_id: int, after: DueRun, *, until_ms: int, now_ms: int, window_ms: int, epoch: int
+    ) -> DueRun | None:
+        span = {"until": until_ms, "now": now_ms, "window": window_ms}
+        return await self._writer.submit(
+            lambda db: flows.spread_again(db, flow_id, after, span, epoch)
+        )
 
     async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         return await self._writer.submit(lambda db: self._claim(db, runs, now_ms))

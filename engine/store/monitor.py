@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import orjson
 
+from engine.core.herd_record import HerdRecord
 from engine.core.model import CronTrigger, IntervalTrigger, Trigger
-from engine.store import HerdRecord
 from engine.store.rows import named_rows, trigger_of
 from engine.store.statements import statements
 from engine.store.writer import Reader, Writer

@@ -8,8 +8,8 @@ from aiohttp import web
 
 from engine.core.amplification import StageFigures
 from engine.core.curves import Figures
+from engine.core.herd_record import HerdRecord
 from engine.core.identity import format_instant
-from engine.store import HerdRecord
 from engine.web.json_bodies import json_response
 from engine.web.ports import ENGINE
 from engine.web.queries import query_of, read_limit

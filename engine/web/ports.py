@@ -14,12 +14,12 @@ from engine.core.errors import OffbeatError
 from engine.core.forecast import Forecast
 from engine.core.herd_advice import Advice
 from engine.core.herd_document import Change, Span
+from engine.core.herd_record import HerdRecord
 from engine.core.herd_top import Top
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
 from engine.core.what_if import WhatIf
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
-from engine.store import HerdRecord
 
 
 class Schedules(Protocol):

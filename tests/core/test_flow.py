@@ -68,3 +68,21 @@ def test_success_and_final_answers_leave_an_unthrottled_flow_alone() -> None:
     once(flow, Outcome(name="http_error", status=404), 2_000)
     assert flow.effective_rate is None
     assert flow.blocked_until_ms(2_000) == 2_000
+
+
+def test_the_answers_of_probes_do_not_halve_the_rate_further() -> None:
+    flow = Flow(1, "t", rate=100)
+    for _ in range(10):
+        once(flow, UNAVAILABLE, 1_000)
+    for now_ms in (6_000, 16_000, 36_000):
+        once(flow, UNAVAILABLE, now_ms)
+    assert flow.effective_rate == 50
+
+
+def test_what_a_flow_sustained_is_measured_while_it_has_more_to_send() -> None:
+    flow = Flow(1, "t", parallelism=1)
+    for step in range(0, 2_000, 20):
+        flow.start(step)
+        assert flow.blocked_until_ms(step) > step  # Another run waits.
+        flow.end(SUCCESS, step)
+    assert flow.sustained == 50

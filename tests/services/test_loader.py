@@ -37,6 +37,12 @@ class Planned:
 
     watermark_ms = NOW_MS + 5_000
 
+    def __init__(self, *, has_looked: bool = True) -> None:
+        self._has_looked = has_looked
+
+    def is_current(self, now_ms: int) -> bool:
+        return self._has_looked
+
 
 def due_at(due_ms: int, schedule_row: int) -> HeldRun:
     return HeldRun(
@@ -60,3 +66,29 @@ def test_a_herd_at_the_end_of_sight_is_held_though_it_takes_several_pages() -> N
         return len(waiting)
 
     assert run_virtual(main, NOW_MS) == len(herd)
+
+
+def test_nothing_is_held_before_the_planner_has_looked_at_the_calendar() -> None:
+    async def main(clock: VirtualClock) -> int:
+        waiting = Waiting(NOW_MS, slots=1)
+        loader = Loader(clock, Pages([due_at(NOW_MS, 1)]), waiting, Planned(has_looked=False))
+        await loader.run_once()
+        return len(waiting)
+
+    assert run_virtual(main, NOW_MS) == 0
+
+
+def test_after_a_return_what_is_due_in_its_own_time_is_held_and_the_backlog_is_not() -> None:
+    overdue, fresh = [due_at(NOW_MS - 60_000, row) for row in range(9)], due_at(NOW_MS + 1, 9)
+
+    async def main(clock: VirtualClock) -> list[HeldRun]:
+        waiting = Waiting(NOW_MS, slots=1)
+        loader = Loader(clock, Pages([*overdue, fresh]), waiting, Planned())
+        await loader.run_once()
+        waiting.advance(NOW_MS)
+        waiting.begin_after(NOW_MS - 15_000, NOW_MS)
+        await loader.run_once()
+        waiting.advance(NOW_MS + 1)
+        return waiting.take(0, 10)
+
+    assert run_virtual(main, NOW_MS) == [fresh]

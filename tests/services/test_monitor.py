@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from engine.core.errors import Unavailable
+from engine.core.herd_record import HerdRecord
 from engine.core.verdict import VerdictName
 from engine.services.monitor import HERDS_MAX, Monitor
-from engine.store import HerdRecord
 
 TOP_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 

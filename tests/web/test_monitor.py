@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from engine.core.curves import Curves, Figures
+from engine.core.herd_record import HerdRecord
 from engine.core.verdict import judge
 from engine.services.monitor import Sight
-from engine.store import HerdRecord
 from tests.web.conftest import NOW_MS
 
 RECORD = HerdRecord(

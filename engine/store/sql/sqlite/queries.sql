@@ -330,18 +330,28 @@ WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit;
 -- name: get_flow_by_key
 SELECT id, tenant, key, rate, parallelism, paused FROM flow WHERE tenant = ? AND key = ?;
 
--- name: list_waiting_of_flow
--- For spreading a flow's backlog again: what is due now.
-SELECT r.scheduled_for, r.schedule_id, r.fire_after, r.attempt, s.public_id
+-- name: list_backlog
+-- For spreading a flow's backlog again. What the catch-up policy is still to judge keeps its time: the
+-- judgement goes by it, and spreads what it lets run.
+SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.attempt, s.public_id, s.deadline_seconds,
+  r.state = 'planned' AND s.overlap <> 'allow'
 FROM job_run r INDEXED BY job_run_flow_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 WHERE r.flow_id = :flow_id AND r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
-  AND r.next_attempt_at <= :now
+  AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
+  AND r.next_attempt_at <= :until
+  AND NOT (r.state = 'planned' AND r.attempt = 0 AND r.trigger = 'schedule'
+    AND r.next_attempt_at <= (SELECT coalesce(max(until), -1) FROM downtime))
 ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
 
--- name: count_waiting_of_flow
-SELECT count(*) FROM job_run INDEXED BY job_run_flow_idx
-WHERE flow_id = :flow_id AND state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL
-  AND next_attempt_at <= :now;
+-- name: count_backlogs
+-- The same of every flow, or of one.
+SELECT r.flow_id, count(*), (SELECT rate FROM flow f WHERE f.id = r.flow_id)
+FROM job_run r INDEXED BY job_run_flow_idx
+WHERE r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
+  AND r.flow_id >= :first AND r.flow_id <= :last AND r.next_attempt_at <= :until
+  AND NOT (r.state = 'planned' AND r.attempt = 0 AND r.trigger = 'schedule'
+    AND r.next_attempt_at <= (SELECT coalesce(max(until), -1) FROM downtime))
+GROUP BY r.flow_id;
 
 -- name: postpone_run
 UPDATE job_run SET next_attempt_at = :next_attempt_at
