@@ -85,6 +85,8 @@ class Engine:
         self.subsecond = config.jitter_subsecond
         self.figures = Figures()
         self.registry = CollectorRegistry()
+        self.on_locked: Callable[[], None] = lambda: None
+        """Called when the directory is ours and not touched yet; what it raises ends the start."""
 
     async def __aenter__(self) -> Self:
         try:
@@ -102,9 +104,9 @@ class Engine:
     ) -> None:
         await self.stop()
 
-    async def stop(self) -> None:
-        """Claim nothing more, let what is under way end within the drain timeout, close."""
-        if self._state == "stopped":
+    async def drain(self) -> None:
+        """Claim nothing more, and let what is under way end within the drain timeout."""
+        if self._state != "running":
             return
         self._state = "stopping"
         self.dispatcher.stop()
@@ -116,6 +118,10 @@ class Engine:
         except TimeoutError:
             log.warning("drain_timeout", abandoned=self.dispatcher.inflight)
             self.dispatcher.abandon()
+
+    async def stop(self) -> None:
+        """Drain, and close."""
+        await self.drain()
         await self._release()
         self._state = "stopped"
 
@@ -187,6 +193,7 @@ class Engine:
                     raise
             await asyncio.sleep(LOCK_RETRY_SECONDS)
             waited += LOCK_RETRY_SECONDS
+        self.on_locked()
         path = directory / DATABASE_NAME
         is_new = not inspect(path)
         # The key comes first: killed before the journal is there, the directory is still new.

@@ -5,7 +5,7 @@ import gc
 import signal
 import sys
 from collections.abc import Coroutine
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import structlog
 import uvloop
@@ -14,7 +14,7 @@ from engine.app import Engine
 from engine.config import Config
 from engine.services.log_lines import log_to_stderr
 from engine.web.application import create_app
-from engine.web.server import start_server
+from engine.web.server import Listener, start_server
 
 SWITCH_INTERVAL_SECONDS = 0.0005
 """A tenth of Python's default: a batch on the database's thread then returns in 2 ms, not 8."""
@@ -40,17 +40,20 @@ async def _run(config: Config) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with Engine(config) as engine:
-        server = await start_server(create_app(engine), config.listen)
-        try:
-            gc.collect()
-            gc.freeze()  # What is there now stays; collections need not walk over it.
-            gc.set_threshold(GC_THRESHOLD, 20, 20)
-            log.info("listening", on=server.listen)
-            await _first_of(stop.wait(), engine.failed())
-            await engine.stop()
-        finally:
-            await server.stop()
+    engine = Engine(config)
+    with closing(Listener(config.listen)) as listener:
+        engine.on_locked = listener.bind
+        async with engine:
+            server = await start_server(create_app(engine), listener)
+            try:
+                gc.collect()
+                gc.freeze()  # What is there now stays; collections need not walk over it.
+                gc.set_threshold(GC_THRESHOLD, 20, 20)
+                log.info("listening", on=server.listen)
+                await _first_of(stop.wait(), engine.failed())
+                await engine.drain()
+            finally:
+                await server.stop()  # Whoever waits for the directory finds its address free.
     return 0
 
 

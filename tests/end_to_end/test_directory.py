@@ -6,6 +6,7 @@ Whatever is refused is refused with one line that says why, and not a byte of it
 import fcntl
 import os
 import shutil
+import socket
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
@@ -115,6 +116,34 @@ def test_lock_timeout_waits_for_the_other_engine_to_go(
 def test_lock_timeout_ends(used: Engine) -> None:
     with held(used.data_dir):
         assert refusal(used, "--lock-timeout", "0.5")[0] == 5
+
+
+def test_an_address_that_is_taken_is_refused_before_the_journal_is_opened(killed: Engine) -> None:
+    before = files_of(killed.data_dir)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        code, said = refusal(killed, "--listen", address)
+    assert code == 2
+    assert one_line(said, f"cannot listen on {address}: Address already in use")
+    assert files_of(killed.data_dir) == before
+
+
+def test_a_lock_that_is_held_is_told_before_an_address_that_is_taken(used: Engine) -> None:
+    with held(used.data_dir), socket.create_server(("127.0.0.1", 0)) as other:
+        assert refusal(used, "--listen", f"127.0.0.1:{other.getsockname()[1]}")[0] == 5
+
+
+def test_who_waits_for_the_directory_finds_the_address_free(
+    used: Engine, make_engine: Callable[..., Engine]
+) -> None:
+    used.start()
+    address = used.url.removeprefix("http://")
+    second = make_engine(log="second.log")
+    second.spawn("--lock-timeout", "600", "--listen", address)
+    assert second.outlives(0.5)
+    used.stop()
+    second.wait_ready()
+    second.stop()
 
 
 def test_every_file_is_private_whatever_the_umask(engine: Engine) -> None:

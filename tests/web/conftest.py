@@ -26,7 +26,7 @@ from engine.core.model import (
 )
 from engine.core.owed import last_owed_ms
 from engine.web.application import create_app
-from engine.web.server import start_server
+from engine.web.server import Listener, start_server
 
 NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -258,7 +258,9 @@ class Api:
 
     def __init__(self, engine: MemoryEngine, runner: asyncio.Runner) -> None:
         self._runner = runner
-        self._server = runner.run(start_server(create_app(engine), "127.0.0.1:0"))
+        listener = Listener("127.0.0.1:0")
+        listener.bind()
+        self._server = runner.run(start_server(create_app(engine), listener))
         self.port = int(self._server.listen.rpartition(":")[2])
 
     def request(

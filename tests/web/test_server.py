@@ -9,7 +9,7 @@ import pytest
 
 from engine.core.errors import ConfigError
 from engine.web.application import create_app
-from engine.web.server import CONNECTION_SETTINGS, SHUTDOWN_SECONDS, start_server
+from engine.web.server import CONNECTION_SETTINGS, SHUTDOWN_SECONDS, Listener, start_server
 
 
 @pytest.fixture
@@ -19,7 +19,9 @@ def serve(engine):
     def serve(listen, scenario=None):
         async def main():
             engine.listen = listen
-            server = await start_server(create_app(engine), listen)
+            listener = Listener(listen)
+            listener.bind()
+            server = await start_server(create_app(engine), listener)
             try:
                 return await scenario(server) if scenario else server.listen
             finally:
