@@ -38,7 +38,7 @@ from engine.store.backfill import SqliteBackfills
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
-from engine.store.master_key import own_master_key, read_master_key
+from engine.store.master_key import master_key, remember_key
 from engine.store.monitor import SqliteHerdRecords
 from engine.store.sqlite import SqliteFlows, SqliteRuns, SqliteSchedules
 from engine.store.writer import Reader, Writer
@@ -197,12 +197,9 @@ class Engine:
         path = directory / DATABASE_NAME
         is_new = not inspect(path)
         # The key comes first: killed before the journal is there, the directory is still new.
-        self._master = (
-            read_master_key(self._config.master_key_file)
-            if self._config.master_key_file
-            else own_master_key(directory, is_new=is_new)
-        )
+        self._master = master_key(path, self._config.master_key_file, is_new=is_new)
         prepare(path)
+        remember_key(path, self._master)
         return path
 
     def _assemble(self, journal_reader: Reader, api_reader: Reader, herd_reader: Reader) -> None:

@@ -60,7 +60,7 @@ def inspect(path: Path) -> bool:
         _refuse_orphans(path)
         return False
     _refuse_cut_file(path)
-    with _refusing(path), closing(_look(path)) as db:
+    with _refusing(path), closing(look(path)) as db:
         _verify(db, path)
     return True
 
@@ -79,11 +79,20 @@ def check(path: Path) -> list[str]:
     """Everything wrong with the database at `path`, one line each; nothing is written."""
     try:
         _refuse_cut_file(path)
-        with closing(_look(path)) as db:
+        with closing(look(path)) as db:
             _verify(db, path)
             return [*_page_faults(db, "integrity_check"), *_reference_faults(db), *_rule_faults(db)]
     except (sqlite3.DatabaseError, StoreRefused, OSError) as error:
         return [str(error)]
+
+
+def look(path: Path) -> sqlite3.Connection:
+    """A connection that leaves the files as they are, the log of a killed engine included.
+
+    An ordinary one would copy that log back when it closes. Where there is none, `immutable` keeps
+    SQLite from making an empty one.
+    """
+    return sqlite3.connect(_uri(path, "mode=ro" if _has_log(path) else "immutable=1"), uri=True)
 
 
 def configure_writer(path: Path) -> sqlite3.Connection:
@@ -115,15 +124,6 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     )
     db.execute("PRAGMA trusted_schema = OFF")
     return db
-
-
-def _look(path: Path) -> sqlite3.Connection:
-    """A connection that leaves the files as they are, the log of a killed engine included.
-
-    An ordinary one would copy that log back when it closes. Where there is none, `immutable` keeps
-    SQLite from making an empty one.
-    """
-    return sqlite3.connect(_uri(path, "mode=ro" if _has_log(path) else "immutable=1"), uri=True)
 
 
 def _uri(path: Path, how: str) -> str:

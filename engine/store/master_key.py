@@ -1,19 +1,42 @@
 """The node's master key: a file of 0600, made at the first start and never replaced.
 
-Every signing secret is derived from it (SPEC §7). A journal whose key is gone is refused: a fresh
-key would sign with secrets that no receiver knows, and say nothing about it.
+Every signing secret is derived from it (SPEC §7). A journal whose key is gone is refused, and so is
+one with another key: either would sign with secrets that no receiver knows, and say nothing about
+it. So the journal keeps a fingerprint of its key, from which the key cannot be found.
 """
 
+import hashlib
+import hmac
 import os
 import secrets
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 from engine.core.errors import ConfigError, StoreRefused
+from engine.store.database import look
+from engine.store.statements import statements
+
+SQL = statements()
 
 KEY_NAME = "master.key"
 KEY_BYTES = 32
 """As long as the HMAC-SHA256 output that is derived from it (RFC 2104 §3)."""
+
+FINGERPRINT_DIGITS = 16
+"""Hexadecimal: enough to tell keys apart, and nothing to search a key of 256 bits with."""
+
+
+def master_key(database: Path, file: Path | None, *, is_new: bool) -> bytes:
+    """The key in the operator's file, or else the data directory's own; no other than before.
+
+    Raises `ConfigError`, `StoreRefused`; the journal is left as it is.
+    """
+    key = read_master_key(file) if file else own_master_key(database.parent, is_new=is_new)
+    if not is_new:
+        _refuse_other_key(database, key)
+    return key
 
 
 def read_master_key(path: Path) -> bytes:
@@ -25,6 +48,12 @@ def read_master_key(path: Path) -> bytes:
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         raise ConfigError(f"the master key file {path} is open to others: chmod 600 {path}")
     return _key(text, path)
+
+
+def remember_key(database: Path, key: bytes) -> None:
+    """Keep the fingerprint in a journal that has none."""
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute(SQL["keep_key_fingerprint"], (_fingerprint(key),))
 
 
 def own_master_key(directory: Path, *, is_new: bool) -> bytes:
@@ -41,6 +70,22 @@ def own_master_key(directory: Path, *, is_new: bool) -> bytes:
             )
         _make(path)
     return read_master_key(path)
+
+
+def _refuse_other_key(database: Path, key: bytes) -> None:
+    with closing(look(database)) as db:
+        # One of before schema 6 knows no key yet.
+        knows = any(name == "master_key" for name, _ in db.execute(SQL["list_schema"]))
+        known = db.execute(SQL["get_key_fingerprint"]).fetchone() if knows else None
+    if known is not None and known[0] != _fingerprint(key):
+        raise StoreRefused(
+            f"{database} was begun with another master key, and receivers know its secrets alone: "
+            "restore that key (docs/how-to-master-key.md says what to do when it is lost)"
+        )
+
+
+def _fingerprint(key: bytes) -> str:
+    return hmac.new(key, b"fingerprint", hashlib.sha256).hexdigest()[:FINGERPRINT_DIGITS]
 
 
 def _make(path: Path) -> None:

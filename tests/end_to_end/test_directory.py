@@ -223,6 +223,10 @@ def keyless(database: Path) -> None:
     database.with_name("master.key").unlink()
 
 
+def rekeyed(database: Path) -> None:
+    database.with_name("master.key").write_text("ab" * 32)
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -237,6 +241,7 @@ def keyless(database: Path) -> None:
         (rotten_page, ["damaged", "restore it from a backup"]),
         (gone_but_for_its_log, ["missing", "offbeat.db-wal"]),
         (keyless, ["master.key is missing", "OFFBEAT_MASTER_KEY_FILE"]),
+        (rekeyed, ["begun with another master key", "restore that key"]),
     ],
 )
 def test_what_is_damaged_or_not_ours_is_refused_and_left_as_it_is(
@@ -250,13 +255,36 @@ def test_what_is_damaged_or_not_ours_is_refused_and_left_as_it_is(
     assert files_of(used.data_dir) == before
 
 
-def test_a_key_that_is_gone_after_a_kill_leaves_the_log_as_it_is(killed: Engine) -> None:
-    keyless(killed.database)
+@pytest.mark.parametrize(
+    ("damage", "words"), [(keyless, "master.key is missing"), (rekeyed, "another master key")]
+)
+def test_a_key_that_is_not_there_after_a_kill_leaves_the_log_as_it_is(
+    damage: Callable[[Path], None], words: str, killed: Engine
+) -> None:
+    damage(killed.database)
     before = files_of(killed.data_dir)
     code, said = refusal(killed)
     assert code == 1
-    assert one_line(said, "master.key is missing")
+    assert one_line(said, words)
     assert files_of(killed.data_dir) == before
+
+
+def test_a_key_that_is_lost_for_good_can_be_replaced(used: Engine) -> None:
+    """As docs/how-to-master-key.md says."""
+    rekeyed(used.database)
+    execute(used.database, "DELETE FROM master_key")
+    used.start()
+    used.stop()
+    used.start()
+    used.stop()
+
+
+def test_a_journal_of_before_fingerprints_takes_the_key_that_is_there(used: Engine) -> None:
+    execute(used.database, "DROP TABLE master_key; PRAGMA user_version = 5")
+    used.start()
+    used.stop()
+    rekeyed(used.database)
+    assert refusal(used)[0] == 1
 
 
 def test_a_checkpoint_that_was_cut_off_is_no_damage(killed: Engine) -> None:

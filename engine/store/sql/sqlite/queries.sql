@@ -4,6 +4,12 @@
 -- name: list_schema
 SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL;
 
+-- name: get_key_fingerprint
+SELECT fingerprint FROM master_key;
+
+-- name: keep_key_fingerprint
+INSERT INTO master_key (id, fingerprint) VALUES (1, ?) ON CONFLICT DO NOTHING;
+
 -- name: begin_life
 -- The first life starts at its own clock; later ones keep what the former life reached.
 INSERT INTO progress (id, alive, watermark, horizon, lives) VALUES (1, :now, :now, :now, 1)
