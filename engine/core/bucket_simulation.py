@@ -10,14 +10,10 @@ are spread evenly over it (that is what the millisecond phase of SPEC §2 does),
 serves evenly. The delay is then a straight line over every stretch of runs that arrive in one
 second and are served in one, and percentiles are read from these stretches, not from single runs.
 It is the fluid limit of a D/D/1 queue (Kleinrock, *Queueing Systems* II, chapter 2).
-
-**Flows** that have a rate of their own pass their own bucket first; what that lets through joins
-the rest. The wait there is the flow owner's wish and no failure of ours: delays count from the
-release on.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -33,14 +29,6 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LimitedFlow:
-    """The planned curve of a flow that has a rate of its own."""
-
-    rate: int
-    planned: Sequence[int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Delays:
     """Waits of some runs, in ms."""
 
@@ -52,15 +40,20 @@ class Delays:
 PUNCTUAL = Delays(p50_ms=0, p99_ms=0, max_ms=0)
 
 
-def simulate(
-    planned: Sequence[int], bucket: Bucket, *, flows: Sequence[LimitedFlow] = ()
-) -> "Passage":
-    """Serve `planned`, runs by second, and the flows beside it."""
-    released = planned
-    for flow in flows:
-        passed = Passage(flow.planned, Bucket(rate=flow.rate, burst=1)).served
-        released = [a + b for a, b in zip(released, passed, strict=True)]
-    return Passage(released, bucket)
+Wait = tuple[int, int, int]
+"""Runs that wait between so many and so many ms, evenly: (least ms, most ms, runs)."""
+
+
+def delays(waits: Iterable[Wait], runs: int) -> Delays:
+    """Of so many runs, those that wait being in `waits`."""
+    in_order = sorted(waits)
+    if not in_order:
+        return PUNCTUAL
+    return Delays(
+        p50_ms=_percentile(in_order, runs, 50),
+        p99_ms=_percentile(in_order, runs, 99),
+        max_ms=max(high for _, high, _ in in_order),
+    )
 
 
 class Passage:
@@ -69,13 +62,13 @@ class Passage:
     `served` has the runs of each second and `backlog` those that wait at its end.
     """
 
-    __slots__ = ("_arrivals", "_bucket", "_gone", "backlog", "served")
+    __slots__ = ("_gone", "arrivals", "backlog", "bucket", "served")
 
     def __init__(self, arrivals: Sequence[int], bucket: Bucket) -> None:
         assert bucket.rate >= 1, "a bucket without a rate serves nothing"
         assert bucket.burst >= 1, "a bucket that holds no token serves nothing"
-        self._arrivals = arrivals
-        self._bucket = bucket
+        self.arrivals = arrivals
+        self.bucket = bucket
         self._gone: list[int] = []  # Runs that have left by each second's end, once asked for.
         self.served = list(arrivals)
         self.backlog = [0] * len(self.served)
@@ -94,24 +87,17 @@ class Passage:
 
     def delays(self, first: int, last: int) -> Delays:
         """Of the runs that arrive in the seconds first <= second < last."""
-        self._gone = self._gone or list(accumulate(self.served))
         first, last = max(0, first), min(last, len(self.served))
-        spans = sorted(span for second in range(first, last) for span in self._waits(second))
-        if not spans:
-            return PUNCTUAL
-        runs = sum(self._arrivals[first:last])
-        return Delays(
-            p50_ms=_percentile(spans, runs, 50),
-            p99_ms=_percentile(spans, runs, 99),
-            max_ms=max(high for _, high, _ in spans),
-        )
+        waits = [wait for second in range(first, last) for wait in self.waits(second)]
+        return delays(waits, sum(self.arrivals[first:last]))
 
-    def _waits(self, second: int) -> Iterator[tuple[int, int, int]]:
-        """(least ms, most ms, runs) for each stretch of this second's runs that leave together."""
-        came = self._arrivals[second]
-        earlier = self.backlog[second - 1] if second else self._bucket.backlog
+    def waits(self, second: int) -> Iterator[Wait]:
+        """One for each stretch of the runs that arrive in a second and leave in one."""
+        came = self.arrivals[second]
+        earlier = self.backlog[second - 1] if second else self.bucket.backlog
         if not came or not (earlier or self.backlog[second]):
             return
+        self._gone = self._gone or list(accumulate(self.served))
         until = self._gone[second] + self.backlog[second]
         begin = place = until - came
         leaving = bisect_right(self._gone, place, lo=second)
@@ -134,11 +120,11 @@ class Passage:
         """Runs that have left before a second and by its end, and how many leave a second in it."""
         ahead = self._gone[second - 1] if second else 0
         if second >= len(self.served):  # Those that wait at the end wait on, at the bucket's rate.
-            return ahead, ahead + self.backlog[-1], self._bucket.rate
-        return ahead, self._gone[second], max(self._bucket.rate, self.served[second])
+            return ahead, ahead + self.backlog[-1], self.bucket.rate
+        return ahead, self._gone[second], max(self.bucket.rate, self.served[second])
 
 
-def _percentile(spans: Sequence[tuple[int, int, int]], runs: int, percent: int) -> int:
+def _percentile(spans: Sequence[Wait], runs: int, percent: int) -> int:
     """The delay that `percent` of the runs do not exceed; those without a span do not wait."""
     # In hundredths of a run, so that all stays whole.
     missing = runs * percent - 100 * (runs - sum(part for _, _, part in spans))

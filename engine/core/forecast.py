@@ -16,10 +16,12 @@ of the herd is due at x*J and leaves at x*N/R, so
 The tests hold the simulation against these.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.core.bucket_simulation import Bucket, Delays, LimitedFlow, Passage, simulate
+from engine.core.bucket_simulation import Bucket, Delays
+from engine.core.flow_limits import SCALE, FlowLimit, FlowPassage
+from engine.core.limited_passage import LimitedPassage
 from engine.core.population import Outlook
 
 DELAY_LIMIT_MS = 2_000
@@ -51,18 +53,33 @@ class Minute:
 class Crush:
     """The stretch of seconds, without a pause, in which runs wait around the worst minute.
 
-    `runs` fall due over `due_seconds`: what the closed forms call N and J.
+    `runs` fall due over `due_seconds`: what the closed forms call N and J. They wait for the
+    engine's bucket, or for the limit of their flow; `millirate` leave in a thousand seconds.
     """
 
     start_s: int
     seconds: int
     runs: int
     due_seconds: int
+    millirate: int
+    limit: FlowLimit | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What the limit of a flow holds back in the span: planned runs, the most that wait at once,
+    and the longest wait; 0 for a paused flow, whose runs wait until somebody resumes it."""
+
+    limit: FlowLimit
+    planned: int
+    waiting: int
+    longest_wait_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Curves by second from `start_s` on, and the minutes that have runs."""
+    """Curves by second from `start_s` on, the minutes that have runs, and the flows that are held
+    back by a limit of their own."""
 
     start_s: int
     demand: list[int]
@@ -71,6 +88,7 @@ class Forecast:
     backlog: list[int]
     minutes: tuple[Minute, ...]
     crush: Crush | None
+    held: tuple[Held, ...]
     bucket: Bucket
 
     @property
@@ -110,10 +128,10 @@ def rate_min(runs: int, jitter_seconds: int, limit_ms: int = HERD_DELAY_LIMIT_MS
 
 
 def foresee(
-    outlook: Outlook, bucket: Bucket, *, from_s: int, flows: Sequence[LimitedFlow] = ()
+    outlook: Outlook, bucket: Bucket, *, from_s: int, limits: Iterable[FlowLimit] = ()
 ) -> Forecast:
     """Simulate the curves from their start; the forecast of what is due from `from_s` on."""
-    passage = simulate(outlook.planned, bucket, flows=flows)
+    passage = LimitedPassage(outlook, bucket, limits)
     windows = [w for w in _windows(outlook, passage) if w.start_s + MINUTE_SECONDS > from_s]
     minutes = tuple(_judge(window, outlook, passage) for window in windows if window.runs)
     skipped = from_s - outlook.start_s
@@ -122,10 +140,11 @@ def foresee(
         start_s=from_s,
         demand=outlook.demand[skipped:],
         planned=outlook.planned[skipped:],
-        served=passage.served[skipped:],
+        served=passage.engine.served[skipped:],
         backlog=passage.backlog[skipped:],
         minutes=minutes,
         crush=_crush(outlook, passage, worst) if worst else None,
+        held=tuple(_held(flow, skipped) for flow in passage.flows if any(flow.waiting[skipped:])),
         bucket=bucket,
     )
 
@@ -133,12 +152,13 @@ def foresee(
 def excess(outlook: Outlook, bucket: Bucket, *, from_s: int, enough: int | None = None) -> int:
     """How far the objective is missed from `from_s` on: run-milliseconds beyond it, 0 if it is met.
 
-    Looks at the worst minutes first and stops when it has found `enough`.
+    The limits of flows have let `outlook` through: see `limited_passage.release`. Looks at the
+    worst minutes first and stops when it has found `enough`.
     """
-    passage = simulate(outlook.planned, bucket)
+    passage = LimitedPassage(outlook, bucket)
     # Nobody waits longer than it takes to serve what waits at the end of a second of the wait.
     harmless = bucket.rate * DELAY_LIMIT_MS // 1000
-    if max(passage.backlog) <= harmless:
+    if max(passage.engine.backlog) <= harmless:
         return 0
     windows = [
         window
@@ -164,8 +184,8 @@ class _Window:
     peak: int
 
 
-def _windows(outlook: Outlook, passage: Passage) -> Iterator[_Window]:
-    start_s, planned, backlog = outlook.start_s, outlook.planned, passage.backlog
+def _windows(outlook: Outlook, passage: LimitedPassage) -> Iterator[_Window]:
+    start_s, planned, backlog = outlook.start_s, outlook.planned, passage.engine.backlog
     herds, left = False, 0
     for minute_s in range(
         start_s - start_s % MINUTE_SECONDS, start_s + len(planned), MINUTE_SECONDS
@@ -183,7 +203,7 @@ def _windows(outlook: Outlook, passage: Passage) -> Iterator[_Window]:
         )
 
 
-def _judge(window: _Window, outlook: Outlook, passage: Passage) -> Minute:
+def _judge(window: _Window, outlook: Outlook, passage: LimitedPassage) -> Minute:
     first = window.start_s - outlook.start_s
     return Minute(
         start_s=window.start_s,
@@ -193,25 +213,64 @@ def _judge(window: _Window, outlook: Outlook, passage: Passage) -> Minute:
     )
 
 
-def _crush(outlook: Outlook, passage: Passage, worst: Minute) -> Crush:
+def _held(flow: FlowPassage, skipped: int) -> Held:
+    return Held(
+        limit=flow.limit,
+        planned=sum(flow.planned[skipped:]),
+        waiting=-(-max(flow.waiting[skipped:]) // SCALE),
+        longest_wait_ms=flow.longest_wait_ms,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Queue:
+    """What a crush waits in: the runs that come to it and those in it, by second, and its rate."""
+
+    arrivals: Sequence[int]
+    backlog: Sequence[int]
+    millirate: int
+    limit: FlowLimit | None
+
+
+def _crush(outlook: Outlook, passage: LimitedPassage, worst: Minute) -> Crush:
     """From the last second before the worst minute's end with nothing waiting, to the next one."""
-    backlog = passage.backlog
-    first = max(0, worst.start_s - outlook.start_s)
+    queue = _cause(passage, worst, first := worst.start_s - outlook.start_s)
+    planned, backlog = queue.arrivals, queue.backlog
     last = min(len(backlog), first + MINUTE_SECONDS) - 1
-    middle = max(range(first, last + 1), key=backlog.__getitem__)
+    middle = max(range(max(0, first), last + 1), key=backlog.__getitem__)
     start = middle
     while start > 0 and backlog[start - 1]:
         start -= 1
     end = middle
     while end + 1 < len(backlog) and backlog[end]:
         end += 1
-    planned = outlook.planned
     due = [second for second in range(start, end + 1) if planned[second]]
     return Crush(
         start_s=outlook.start_s + start,
         seconds=end + 1 - start,
         runs=sum(planned[start : end + 1]),
         due_seconds=_densest(planned, due),
+        millirate=queue.millirate,
+        limit=queue.limit,
+    )
+
+
+def _cause(passage: LimitedPassage, worst: Minute, first: int) -> _Queue:
+    """The engine's bucket, if that alone would miss the minute's objective, else the flow that
+    holds most runs back in it."""
+    engine, last = passage.engine, first + MINUTE_SECONDS
+    if engine.delays(first, last).p99_ms > worst.limit_ms:
+        millirate = SCALE * engine.bucket.rate
+        return _Queue(
+            arrivals=engine.arrivals, backlog=engine.backlog, millirate=millirate, limit=None
+        )
+    going = [flow for flow in passage.flows if flow.limit.millirate]
+    flow = max(going, key=lambda flow: max(flow.waiting[max(0, first) : last]))
+    return _Queue(
+        arrivals=flow.planned,
+        backlog=flow.waiting,
+        millirate=flow.limit.millirate,
+        limit=flow.limit,
     )
 
 

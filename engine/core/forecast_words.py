@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.core.bucket_simulation import Bucket
+from engine.core.flow_limits import SCALE
 from engine.core.forecast import Crush, Forecast, jitter_min, rate_min
 from engine.core.identity import format_instant
 from engine.core.model import AtTrigger, CronTrigger, IntervalTrigger, Trigger
@@ -23,7 +23,7 @@ class Verdict:
 
 def judge(forecast: Forecast) -> Verdict:
     """The verdict on a forecast as a whole, told by its worst minute."""
-    worst, crush, bucket = forecast.worst, forecast.crush, forecast.bucket
+    worst, crush = forecast.worst, forecast.crush
     if worst is None:
         return Verdict(name="quiet", sentence="Nothing fires in this span.", advice="Nothing.")
     if crush is None:
@@ -37,28 +37,41 @@ def judge(forecast: Forecast) -> Verdict:
     sentence = (
         f"The objective is missed in {forecast.missed:,} of {len(forecast.minutes):,} minutes with "
         f"runs; the worst begins at {format_instant(worst.start_s * 1000)}: {crush.runs:,} runs "
-        f"fall due within {crush.due_seconds:,} s, {bucket.rate:,} a second may leave, and 1 % of "
-        f"the minute's runs start later than {seconds(worst.delays.p99_ms)}, where "
-        f"{seconds(worst.limit_ms)} is allowed."
+        f"{_of_flow(crush)}fall due within {crush.due_seconds:,} s, {_rate(crush)} a second may "
+        f"leave, and 1 % of the minute's runs start later than {seconds(worst.delays.p99_ms)}, "
+        f"where {seconds(worst.limit_ms)} is allowed."
     )
-    return _remedy(sentence, crush, worst.limit_ms, bucket)
+    return _remedy(sentence, crush, worst.limit_ms)
 
 
-def _remedy(sentence: str, crush: Crush, limit_ms: int, bucket: Bucket) -> Verdict:
+def _remedy(sentence: str, crush: Crush, limit_ms: int) -> Verdict:
     """Closed forms: near enough for a first step; a what-if computes it beside everything else."""
-    jitter = max(jitter_min(crush.runs, bucket.rate, limit_ms), crush.due_seconds + 1)
-    rate = max(rate_min(crush.runs, crush.due_seconds, limit_ms), bucket.rate + 1)
+    runs, millirate = crush.runs * SCALE, crush.millirate
+    jitter = max(jitter_min(runs, millirate, limit_ms), crush.due_seconds + 1)
+    rate = max(rate_min(crush.runs, crush.due_seconds, limit_ms), millirate // SCALE + 1)
+    raised = f"the {crush.limit.cause} of flow {crush.limit.key}" if crush.limit else "the rate"
+    enough = f"about {rate:,} a second"
+    if crush.limit and crush.limit.cause == "parallelism":
+        enough = f"about {-(-rate * SCALE * crush.limit.burst // millirate):,}"
     if jitter <= OFFSET_SECONDS_MAX:
         advice = (
             f"Spread these runs over {jitter} s or more (they fall due within "
-            f"{crush.due_seconds:,} s now), or raise the rate to about {rate:,} a second."
+            f"{crush.due_seconds:,} s now), or raise {raised} to {enough}."
         )
         return Verdict(name="alignment", sentence=sentence, advice=advice)
     advice = (
-        f"Raise the rate to about {rate:,} a second, or move schedules to other times: even "
+        f"Raise {raised} to {enough}, or move schedules to other times: even "
         f"{OFFSET_SECONDS_MAX} s of jitter, the most there is, would not do."
     )
     return Verdict(name="volume", sentence=sentence, advice=advice)
+
+
+def _of_flow(crush: Crush) -> str:
+    return f"of flow {crush.limit.key} " if crush.limit else ""
+
+
+def _rate(crush: Crush) -> str:
+    return f"{crush.millirate / SCALE:,.3f}".rstrip("0").rstrip(".")
 
 
 def label(trigger: Trigger) -> str:

@@ -64,11 +64,14 @@ def advise(
     *,
     from_s: int,
 ) -> Advice:
-    """Up to `CHANGES_MAX` changes; none when the objective is met, or jitter cannot help."""
+    """Up to `CHANGES_MAX` changes; none when the objective is met, or jitter cannot help.
+
+    The limits of flows have let `outlook` through; schedules of limited flows are not candidates.
+    """
     start_s, end_s = outlook.start_s, outlook.start_s + len(outlook.planned)
     before = left = excess(outlook, bucket, from_s=from_s)
     changes: list[Change] = []
-    candidates = [crowd for crowd in crowds if not crowd.bounded and _has_room(crowd, deadlines)]
+    candidates = [crowd for crowd in crowds if _has_room(crowd, deadlines)]
     for _ in range(CANDIDATES_MAX):
         if not left or len(changes) == CHANGES_MAX:
             break
@@ -100,8 +103,10 @@ class _Try(NamedTuple):
 
 
 def _has_room(crowd: Crowd, deadlines: Deadlines) -> bool:
-    """Whether some deadline leaves room for more jitter."""
-    capped = deadlines.get(crowd.timetable_id, {})
+    """Whether the crowd can get another jitter, and some deadline leaves room for more."""
+    if crowd.bounded or crowd.flow_id is not None:
+        return False
+    capped = deadlines.get(crowd.kind, {})
     free = crowd.schedules > sum(capped.values())
     return max(crowd.counts) + 1 < (OFFSET_SECONDS_MAX if free else max(capped))
 

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import add, sub
 
+from engine.core.flow_limits import FlowLimit
 from engine.core.model import Trigger
 from engine.core.timetable import compile_trigger
 
@@ -42,7 +43,8 @@ more. 256 to 1,024 are equally good."""
 class Crowd:
     """Schedules of one timetable that owe the same occurrences: after < scheduled_for <= until.
 
-    `counts` says how many schedules have each offset, in whole seconds.
+    `counts` says how many schedules have each offset, in whole seconds. `flow_id` is that of a flow
+    whose limit can bind (`flow_limits`); schedules of all other flows are counted together.
     """
 
     timetable_id: int
@@ -50,6 +52,12 @@ class Crowd:
     counts: Mapping[int, int]
     after_s: int | None = None
     until_s: int | None = None
+    flow_id: int | None = None
+
+    @property
+    def kind(self) -> tuple[int, int | None]:
+        """What deadlines are counted by: the timetable, and the flow where it is a limited one."""
+        return self.timetable_id, self.flow_id
 
     @property
     def schedules(self) -> int:
@@ -77,21 +85,24 @@ class Singles:
     """Runs that no timetable brings, by second: one-shots, and occurrences that are past already.
 
     `herd` are those planned ones that were scheduled for the first minute of an hour; `planned`
-    has the others.
+    has the others. `flows` has those of both that are a limited flow's, by flow.
     """
 
     demand: Mapping[int, int] = field(default_factory=dict)
     planned: Mapping[int, int] = field(default_factory=dict)
     herd: Mapping[int, int] = field(default_factory=dict)
+    flows: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """All that will fire, and the runs that are due already."""
+    """All that will fire, the runs that are due already (but those of `limits`, which have them
+    themselves), and the limits of flows that can bind."""
 
     crowds: tuple[Crowd, ...] = ()
     singles: Singles = Singles()
     backlog: int = 0
+    limits: tuple[FlowLimit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +117,14 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Runs in each second from `start_s` on. `herd` is the part of `planned` that :00 asked for."""
+    """Runs in each second from `start_s` on. `herd` is the part of `planned` that :00 asked for;
+    `flows` has the parts of it that are limited flows', by flow."""
 
     start_s: int
     demand: list[int]
     planned: list[int]
     herd: list[int]
+    flows: Mapping[int, list[int]] = field(default_factory=dict)
 
 
 def draw(crowds: Iterable[Crowd], singles: Singles, start_s: int, end_s: int) -> Outlook:
@@ -120,7 +133,8 @@ def draw(crowds: Iterable[Crowd], singles: Singles, start_s: int, end_s: int) ->
     demand = [0] * length
     herd_sums: dict[int, int] = {}
     other_sums: dict[int, int] = {}
-    for second, lanes in _sum_by_instant(crowds, start_s, end_s).items():
+    sums, flow_sums = _sum_by_instant(crowds, start_s, end_s)
+    for second, lanes in sums.items():
         demand[second - start_s] = lanes & _LANE
         (herd_sums if is_herd(second) else other_sums)[second - start_s] = lanes >> LANE_BITS
     herd = _lay_out(herd_sums, length)
@@ -128,7 +142,12 @@ def draw(crowds: Iterable[Crowd], singles: Singles, start_s: int, end_s: int) ->
     _add(demand, start_s, singles.demand)
     _add(planned, start_s, singles.planned)
     _add(herd, start_s, singles.herd)
-    return Outlook(start_s=start_s, demand=demand, planned=plus(planned, herd), herd=herd)
+    flows = {flow_id: _lay_out(own, length) for flow_id, own in flow_sums.items()}
+    for flow_id, runs in singles.flows.items():
+        _add(flows.setdefault(flow_id, [0] * length), start_s, runs)
+    return Outlook(
+        start_s=start_s, demand=demand, planned=plus(planned, herd), herd=herd, flows=flows
+    )
 
 
 def is_herd(second: int) -> bool:
@@ -141,24 +160,50 @@ def plus(a: Iterable[int], b: Iterable[int]) -> list[int]:
     return list(map(add, a, b))
 
 
+def less(a: Iterable[int], b: Iterable[int]) -> list[int]:
+    """What is left of a curve without a part of it."""
+    return list(map(sub, a, b))
+
+
 def minus(a: Outlook, b: Outlook) -> Outlook:
     """What is left of `a` without its part `b`."""
+    parts = {flow_id: less(a.flows[flow_id], part) for flow_id, part in b.flows.items()}
     return Outlook(
         start_s=a.start_s,
-        demand=list(map(sub, a.demand, b.demand)),
-        planned=list(map(sub, a.planned, b.planned)),
-        herd=list(map(sub, a.herd, b.herd)),
+        demand=less(a.demand, b.demand),
+        planned=less(a.planned, b.planned),
+        herd=less(a.herd, b.herd),
+        flows={**a.flows, **parts},
     )
 
 
-def _sum_by_instant(crowds: Iterable[Crowd], start_s: int, end_s: int) -> dict[int, int]:
-    """Histograms by occurrence; the lowest lane is the number of schedules, offset 0 is above."""
-    sums: defaultdict[int, int] = defaultdict(int)
+_Sums = defaultdict[int, int]
+"""Histograms by instant."""
+
+
+def _sum_by_instant(
+    crowds: Iterable[Crowd], start_s: int, end_s: int
+) -> tuple[_Sums, dict[int, _Sums]]:
+    """Of all crowds by occurrence, and of each limited flow's by place in the span.
+
+    Of the first the lowest lane is the number of schedules, and offset 0 is above it. Crowds that
+    owe the same occurrences are taken together: those are computed once.
+    """
+    sums, of_flow = _Sums(int), defaultdict[int, _Sums](lambda: _Sums(int))
+    alike: defaultdict[object, list[Crowd]] = defaultdict(list)
     for crowd in crowds:
-        lanes = _lanes(crowd.counts)
-        for second in crowd.occurrences(start_s, end_s):
+        alike[crowd.trigger, crowd.after_s, crowd.until_s].append(crowd)
+    for same in alike.values():
+        instants = same[0].occurrences(start_s, end_s)
+        lanes = sum(_lanes(crowd.counts) for crowd in same)
+        for second in instants:
             sums[second] += lanes
-    return sums
+        for crowd in same:
+            if crowd.flow_id is not None:
+                own, lanes = of_flow[crowd.flow_id], _lanes(crowd.counts) >> LANE_BITS
+                for second in instants:
+                    own[second - start_s] += lanes
+    return sums, of_flow
 
 
 def _lanes(counts: Mapping[int, int]) -> int:

@@ -22,8 +22,8 @@ from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Outlook, is_herd, 
 RATE_GRAIN = 256
 """A rate is found to 0.4 %: closer than any load is known."""
 
-Deadlines = Mapping[int, Mapping[int, int]]
-"""By timetable: how many schedules have which deadline, in seconds, below the largest jitter."""
+Deadlines = Mapping[tuple[int, int | None], Mapping[int, int]]
+"""By `Crowd.kind`: how many schedules have which deadline, in seconds, below the largest jitter."""
 
 Demand = Mapping[int, Mapping[int, int]]
 """Runs by the largest jitter that their deadline allows (seconds), then by `scheduled_for`."""
@@ -35,10 +35,10 @@ def demand_of(
     start_s: int,
     end_s: int,
 ) -> Demand:
-    """The runs of these crowds; `deadlines` counts each timetable's schedules by deadline."""
+    """The runs of these crowds, within the deadlines of their kinds."""
     demand: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
     for crowd in crowds:
-        capped = deadlines.get(crowd.timetable_id, {})
+        capped = deadlines.get(crowd.kind, {})
         classes = {**capped, OFFSET_SECONDS_MAX: crowd.schedules - sum(capped.values())}
         instants = crowd.occurrences(start_s, end_s)
         for most, schedules in classes.items():
@@ -78,6 +78,10 @@ def together(a: Outlook, b: Outlook) -> Outlook:
         demand=plus(a.demand, b.demand),
         planned=plus(a.planned, b.planned),
         herd=plus(a.herd, b.herd),
+        flows={
+            **a.flows,
+            **{f: plus(a.flows[f], part) if f in a.flows else part for f, part in b.flows.items()},
+        },
     )
 
 

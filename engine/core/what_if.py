@@ -14,6 +14,7 @@ from engine.core.errors import Fault, Invalid
 from engine.core.forecast import Forecast, foresee
 from engine.core.forecast_words import label
 from engine.core.herd_document import Change, Span
+from engine.core.limited_passage import release
 from engine.core.model import CronTrigger
 from engine.core.population import Crowd, Outlook, Singles, Standing, draw, is_herd
 from engine.core.spreading import (
@@ -48,7 +49,8 @@ class WhatIf:
     """The forecast as things are, and as they would be.
 
     `least_jitter_seconds` is for the selected schedules at the rate asked about, and `least_rate`
-    for the jitter asked about; None: no jitter, or no selection, does it.
+    for the jitter asked about; None: no jitter, or no selection, does it. Both are for the engine's
+    bucket: what a flow's own limit holds back, they cannot mend.
     """
 
     now: Forecast
@@ -97,6 +99,7 @@ def answer(question: Question) -> WhatIf:
     from_s, bucket, standing = question.span.from_s, question.bucket, question.standing
     chosen = set(map(id, question.selected))
     others = [crowd for crowd in standing.crowds if id(crowd) not in chosen]
+    limits = standing.limits
     rest = draw(others, standing.singles, start_s, end_s)
     selected = draw(question.selected, Singles(), start_s, end_s)
     demand = demand_of(question.selected, question.deadlines, start_s, end_s)
@@ -113,12 +116,14 @@ def answer(question: Question) -> WhatIf:
 
     changed = bucket_at(change.rate or bucket.rate)
     return WhatIf(
-        now=foresee(together(rest, selected), bucket, from_s=from_s),
-        then=foresee(then, changed, from_s=from_s),
+        now=foresee(together(rest, selected), bucket, from_s=from_s, limits=limits),
+        then=foresee(then, changed, from_s=from_s, limits=limits),
         exactness=exactness,
         selected_schedules=sum(crowd.schedules for crowd in question.selected),
-        least_jitter_seconds=least_jitter(rest, demand, changed, from_s=from_s) if demand else None,
-        least_rate=least_rate(then, bucket_at, from_s=from_s),
+        least_jitter_seconds=least_jitter(release(rest, limits), demand, changed, from_s=from_s)
+        if demand
+        else None,
+        least_rate=least_rate(release(then, limits), bucket_at, from_s=from_s),
     )
 
 
@@ -139,8 +144,19 @@ def _rejittered(question: Question, selected: Outlook, demand: Demand) -> tuple[
     if jitter_seconds is None:
         return selected, exactness
     if question.changed is None:
-        return spread(demand, jitter_seconds, start_s, end_s), "expected"
+        return _expected(question, demand, jitter_seconds), "expected"
     return draw(question.changed, Singles(), start_s, end_s), exactness
+
+
+def _expected(question: Question, demand: Demand, jitter_seconds: int) -> Outlook:
+    """The selected schedules spread anew, those of each limited flow by themselves, too."""
+    start_s, end_s = question.start_s, question.span.to_s
+    flows: dict[int, list[int]] = {}
+    for flow_id in {c.flow_id for c in question.selected if c.flow_id is not None}:
+        crowds = [crowd for crowd in question.selected if crowd.flow_id == flow_id]
+        part = demand_of(crowds, question.deadlines, start_s, end_s)
+        flows[flow_id] = spread(part, jitter_seconds, start_s, end_s).planned
+    return replace(spread(demand, jitter_seconds, start_s, end_s), flows=flows)
 
 
 def _added(question: Question) -> list[tuple[Crowd, int]]:

@@ -14,10 +14,12 @@ from typing import Protocol
 from engine.clock import Clock
 from engine.core.bucket_simulation import Bucket
 from engine.core.errors import Unavailable
+from engine.core.flow_limits import FlowLimit
 from engine.core.forecast import SPAN_SECONDS_MAX, Forecast, foresee
 from engine.core.herd_advice import Advice, advise
 from engine.core.herd_document import Change, Span
 from engine.core.herd_top import Top, top
+from engine.core.limited_passage import release
 from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Sampled, Standing, draw
 from engine.core.spreading import Deadlines
 from engine.core.what_if import EXACT_SCHEDULES_MAX, Question, WhatIf, answer, select
@@ -29,16 +31,27 @@ TURN_SECONDS = 30.0
 class HerdStore(Protocol):
     """What the journal tells. Seconds since the epoch; a span is start <= second < end."""
 
-    async def standing(self, *, now_ms: int, start_s: int, end_s: int) -> Standing:
-        """Everything that will fire from `start_s` on, and what is due already."""
+    async def standing(self, *, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
+        """Everything that will fire from `start_s` on, what is due already, and the limits of flows
+        that can bind beside the engine's own `rate`."""
         ...
 
-    async def deadlines(self, *, start_s: int, end_s: int) -> Deadlines: ...
+    async def deadlines(
+        self, limits: Sequence[FlowLimit], *, start_s: int, end_s: int
+    ) -> Deadlines:
+        """Those of the crowds of a standing with these limits."""
+        ...
 
     async def rejitter(
-        self, timetable_id: int, jitter_seconds: int, *, start_s: int, end_s: int
+        self,
+        crowd: Crowd,
+        jitter_seconds: int,
+        limits: Sequence[FlowLimit],
+        *,
+        start_s: int,
+        end_s: int,
     ) -> Mapping[int, int]:
-        """Schedules by offset, had they this jitter (or their deadline's, which is less)."""
+        """A crowd's schedules by offset, had they this jitter (or their deadline's, if less)."""
         ...
 
     async def sample(self) -> list[Sampled]: ...
@@ -68,10 +81,13 @@ class Forecasts:
     async def what_if(self, change: Change, span: Span) -> WhatIf:
         """The forecast of a span with a change. Raises Invalid when it selects nothing."""
         async with self._my_turn():
-            span, start_s, standing, bucket = await self._read(span)
-            deadlines = await self._store.deadlines(start_s=start_s, end_s=span.to_s)
+            rate = max(self._rate, change.rate or 0)
+            span, start_s, standing, bucket = await self._read(span, rate)
+            deadlines = await self._store.deadlines(
+                standing.limits, start_s=start_s, end_s=span.to_s
+            )
             selected = await asyncio.to_thread(select, standing.crowds, change, start_s, span)
-            changed = await self._rejitter(selected, change, start_s, span)
+            changed = await self._rejitter(selected, standing.limits, change, start_s, span)
             question = Question(
                 change=change,
                 span=span,
@@ -90,7 +106,9 @@ class Forecasts:
         span = Span(from_s=from_s, to_s=from_s + SPAN_SECONDS_MAX)
         async with self._my_turn():
             span, start_s, standing, bucket = await self._read(span)
-            deadlines = await self._store.deadlines(start_s=start_s, end_s=span.to_s)
+            deadlines = await self._store.deadlines(
+                standing.limits, start_s=start_s, end_s=span.to_s
+            )
             return await asyncio.to_thread(_advise, standing, deadlines, bucket, start_s, span)
 
     @asynccontextmanager
@@ -105,9 +123,11 @@ class Forecasts:
         finally:
             self._turn.release()
 
-    async def _read(self, span: Span) -> tuple[Span, int, Standing, Bucket]:
+    async def _read(
+        self, span: Span, rate: int | None = None
+    ) -> tuple[Span, int, Standing, Bucket]:
         """What is left of the span after waiting for a turn; where the simulation starts, what will
-        fire, and the bucket as it is found there.
+        fire, and the bucket as it is found there. `rate`: the highest that is asked about.
 
         Far from now it starts before the span, so that what jitter carries into it is there.
         """
@@ -116,13 +136,20 @@ class Forecasts:
         from_s = max(next_s, span.from_s)
         span = Span(from_s=from_s, to_s=max(from_s + 1, span.to_s))
         start_s = max(next_s, span.from_s - OFFSET_SECONDS_MAX)
-        standing = await self._store.standing(now_ms=now_ms, start_s=start_s, end_s=span.to_s)
+        standing = await self._store.standing(
+            now_ms=now_ms, start_s=start_s, end_s=span.to_s, rate=rate or self._rate
+        )
         tokens = self._tokens() if start_s == next_s else self._burst
         bucket = Bucket(rate=self._rate, burst=self._burst, tokens=tokens, backlog=standing.backlog)
         return span, start_s, standing, bucket
 
     async def _rejitter(
-        self, selected: Sequence[Crowd], change: Change, start_s: int, span: Span
+        self,
+        selected: Sequence[Crowd],
+        limits: Sequence[FlowLimit],
+        change: Change,
+        start_s: int,
+        span: Span,
     ) -> tuple[Crowd, ...] | None:
         """The selected crowds with their new offsets; None when they are too many to compute."""
         seconds = change.jitter_seconds
@@ -136,7 +163,7 @@ class Forecasts:
                 for crowd in selected
                 if (
                     counts := await self._store.rejitter(
-                        crowd.timetable_id, seconds, start_s=start_s, end_s=span.to_s
+                        crowd, seconds, limits, start_s=start_s, end_s=span.to_s
                     )
                 )
             ]
@@ -147,12 +174,12 @@ def _forecast(
     standing: Standing, sample: Sequence[Sampled], bucket: Bucket, start_s: int, span: Span
 ) -> tuple[Forecast, Top]:
     outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
-    forecast = foresee(outlook, bucket, from_s=span.from_s)
+    forecast = foresee(outlook, bucket, from_s=span.from_s, limits=standing.limits)
     return forecast, top(standing.crowds, sample, span)
 
 
 def _advise(
     standing: Standing, deadlines: Deadlines, bucket: Bucket, start_s: int, span: Span
 ) -> Advice:
-    outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
+    outlook = release(draw(standing.crowds, standing.singles, start_s, span.to_s), standing.limits)
     return advise(outlook, standing.crowds, deadlines, bucket, from_s=span.from_s)

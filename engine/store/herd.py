@@ -6,12 +6,15 @@ the interpreter's lock, half a millisecond beside a busy event loop, and there a
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from heapq import nlargest
 from typing import Any
 
 import orjson
 
+from engine.core.flow_limits import SCALE, FlowLimit, limit_of
 from engine.core.identity import jitter_offset_ms
 from engine.core.model import Trigger
 from engine.core.population import (
@@ -22,6 +25,7 @@ from engine.core.population import (
     Standing,
     is_herd,
 )
+from engine.core.spreading import Deadlines
 from engine.core.timetable import compile_trigger
 from engine.store.rows import timetable_of, trigger_of
 from engine.store.statements import statements
@@ -35,6 +39,15 @@ SAMPLE_SCHEDULES_MAX = 10_000
 IDENTITIES_PAGE = 5_000
 """Schedules read at once to compute other offsets: 20 ms of the reader's thread."""
 
+SAMPLE_ATTEMPTS_MAX = 10_000
+"""The newest ones, looked at for how long requests take: some 20 ms of the reader's thread."""
+
+LATENCY_REACH_MS = 3_600_000
+"""Older attempts say little about how long a request takes now."""
+
+LIMITED_FLOWS_MAX = 16
+"""Flows simulated apart, those first whose limit is hardest pressed: a day of one takes 50 ms."""
+
 
 class SqliteHerd:
     """`services.forecast.HerdStore`."""
@@ -42,18 +55,33 @@ class SqliteHerd:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def standing(self, *, now_ms: int, start_s: int, end_s: int) -> Standing:
-        return await self._reader.read(lambda db: standing(db, now_ms, start_s, end_s))
+    async def standing(self, *, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
+        return await self._reader.read(lambda db: standing(db, now_ms, start_s, end_s, rate))
 
-    async def deadlines(self, *, start_s: int, end_s: int) -> Mapping[int, Mapping[int, int]]:
-        return await self._reader.read(lambda db: deadlines(db, start_s, end_s))
+    async def deadlines(
+        self, limits: Sequence[FlowLimit], *, start_s: int, end_s: int
+    ) -> Deadlines:
+        return await self._reader.read(lambda db: deadlines(db, limits, start_s, end_s))
 
     async def rejitter(
-        self, timetable_id: int, jitter_seconds: int, *, start_s: int, end_s: int
+        self,
+        crowd: Crowd,
+        jitter_seconds: int,
+        limits: Sequence[FlowLimit],
+        *,
+        start_s: int,
+        end_s: int,
     ) -> Mapping[int, int]:
         counts: Counter[int] = Counter()
-        values = {"timetable_id": timetable_id, "offset": -1, "id": 0, "limit": IDENTITIES_PAGE}
-        values |= _span(start_s, end_s)
+        values = {
+            "timetable_id": crowd.timetable_id,
+            "flow": crowd.flow_id,
+            "offset": -1,
+            "id": 0,
+            "limit": IDENTITIES_PAGE,
+            **_span(start_s, end_s),
+            **_flows(limits),
+        }
         while True:
             page = partial(_rows, statement="list_identities", values=dict(values))
             rows = await self._reader.read(page)
@@ -66,33 +94,40 @@ class SqliteHerd:
         return await self._reader.read(sample)
 
 
-def standing(db: sqlite3.Connection, now_ms: int, start_s: int, end_s: int) -> Standing:
+def standing(db: sqlite3.Connection, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
     """Everything that fires from `start_s` on, the first second that begins after `now_ms`.
 
     What is due before it, or waits already, is the backlog. A later `start_s` (a span that begins
     far from now) has neither.
     """
-    crowds = list(_crowds(db, start_s, end_s))
+    limits = _limits(db, now_ms, rate)
+    crowds = list(_crowds(db, limits, start_s, end_s))
     is_next = start_s == now_ms // 1000 + 1
-    past = _under_way(db, crowds, now_ms) if is_next else Counter[tuple[int, int]]()
+    past = _under_way(db, crowds, limits, now_ms) if is_next else _Runs()
     after_ms = now_ms if is_next else start_s * 1000 - 1
     until_ms = (end_s + OFFSET_SECONDS_MAX) * 1000
-    values = {"after": after_ms, "until": until_ms}
-    for asked, fires, schedules in _rows(db, "count_one_shots", values):
-        past[asked, fires] += schedules
+    values = {"after": after_ms, "until": until_ms, **_flows(limits)}
+    for asked, fires, flow_id, schedules in _rows(db, "count_one_shots", values):
+        past[asked, fires, flow_id] += schedules
     backlog = 0
     if is_next:
         (backlog, _) = db.execute(SQL["count_backlog"], {"now": now_ms}).fetchone()
-        backlog += sum(runs for (_, fires), runs in past.items() if fires < start_s)
-    return Standing(crowds=tuple(crowds), singles=_singles(past), backlog=backlog)
+        backlog += sum(runs for (_, fires, _), runs in past.items() if fires < start_s)
+        limits = [_with_backlog(db, limit, past, start_s, now_ms) for limit in limits]
+        backlog -= sum(limit.backlog for limit in limits)
+    return Standing(
+        crowds=tuple(crowds), singles=_singles(past), backlog=backlog, limits=tuple(limits)
+    )
 
 
-def deadlines(db: sqlite3.Connection, start_s: int, end_s: int) -> Mapping[int, Mapping[int, int]]:
-    """By timetable: how many schedules have which deadline below the largest jitter."""
-    found: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    values = {"below": OFFSET_SECONDS_MAX, **_span(start_s, end_s)}
-    for timetable_id, seconds, schedules in _rows(db, "count_deadlines", values):
-        found[timetable_id][seconds] = schedules
+def deadlines(
+    db: sqlite3.Connection, limits: Sequence[FlowLimit], start_s: int, end_s: int
+) -> Deadlines:
+    """How many schedules of a kind have which deadline below the largest jitter."""
+    found: defaultdict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
+    values = {"below": OFFSET_SECONDS_MAX, **_span(start_s, end_s), **_flows(limits)}
+    for timetable_id, flow_id, seconds, schedules in _rows(db, "count_deadlines", values):
+        found[timetable_id, flow_id][seconds] = schedules
     return found
 
 
@@ -108,62 +143,114 @@ def sample(db: sqlite3.Connection) -> list[Sampled]:
     ]
 
 
-def _crowds(db: sqlite3.Connection, start_s: int, end_s: int) -> Iterator[Crowd]:
-    exceptions = _exceptions(db, start_s, end_s)
+_Runs = Counter[tuple[int, int, int | None]]
+"""Runs by the seconds of both of their instants and by limited flow."""
+
+
+def _limits(db: sqlite3.Connection, now_ms: int, rate: int) -> list[FlowLimit]:
+    """The limits that can bind: below the engine's own, and below what their schedules can ask."""
+    values = {"since": now_ms - LATENCY_REACH_MS, "limit": SAMPLE_ATTEMPTS_MAX}
+    found: dict[int, FlowLimit] = {}
+    for flow_id, tenant, key, own_rate, parallelism, paused, latency_ms in _rows(
+        db, "list_flow_limits", values
+    ):
+        limit = limit_of(
+            flow_id=flow_id,
+            tenant=tenant,
+            key=key,
+            rate=own_rate,
+            parallelism=parallelism,
+            paused=bool(paused),
+            latency_ms=latency_ms,
+        )
+        if limit and limit.millirate < SCALE * rate:
+            found[flow_id] = limit
+    if not found:
+        return []
+    flows = {"flows": orjson.dumps(list(found)).decode()}
+    pressed = [
+        (schedules / max(1, found[flow_id].millirate), flow_id)
+        for flow_id, schedules in _rows(db, "count_schedules_of_flows", flows)
+        if found[flow_id].can_bind(schedules)
+    ]
+    return [found[flow_id] for _, flow_id in nlargest(LIMITED_FLOWS_MAX, pressed)]
+
+
+def _with_backlog(
+    db: sqlite3.Connection, limit: FlowLimit, past: _Runs, start_s: int, now_ms: int
+) -> FlowLimit:
+    values = {"flow_id": limit.flow_id, "now": now_ms}
+    (waiting,) = db.execute(SQL["count_waiting_of_flow"], values).fetchone()
+    due = sum(
+        n for (_, fires, flow), n in past.items() if flow == limit.flow_id and fires < start_s
+    )
+    return replace(limit, backlog=waiting + due)
+
+
+def _crowds(
+    db: sqlite3.Connection, limits: Sequence[FlowLimit], start_s: int, end_s: int
+) -> Iterator[Crowd]:
+    exceptions = _exceptions(db, limits, start_s, end_s)
     for timetable_id, spec, seconds, schedules in _rows(db, "count_offsets", {}):
         if timetable_of(spec) is None:
             continue  # Another version's; the planner leaves it out, too.
-        trigger = trigger_of(spec, None)
-        counts = dict(zip(seconds, schedules, strict=True))
-        for second, live, after_s, until_s, count in exceptions.get(timetable_id, ()):
-            counts[second] -= count
+        crowd = Crowd(timetable_id=timetable_id, trigger=trigger_of(spec, None), counts={})
+        common = Counter(dict(zip(seconds, schedules, strict=True)))
+        for (live, after_s, until_s, flow_id), counts in exceptions.get(timetable_id, {}).items():
+            common.subtract(counts)
             if live:
-                yield Crowd(
-                    timetable_id=timetable_id,
-                    trigger=trigger,
-                    counts={second: count},
-                    after_s=after_s,
-                    until_s=until_s,
+                yield replace(
+                    crowd, counts=counts, after_s=after_s, until_s=until_s, flow_id=flow_id
                 )
-        counts = {second: count for second, count in counts.items() if count > 0}
-        if counts:
-            yield Crowd(timetable_id=timetable_id, trigger=trigger, counts=counts)
+        if counts := {second: count for second, count in common.items() if count > 0}:
+            yield replace(crowd, counts=counts)
+
+
+_Kind = tuple[int, int | None, int | None, int | None]
+"""Whether such schedules fire at all, the bounds of what they owe, and their limited flow."""
 
 
 def _exceptions(
-    db: sqlite3.Connection, start_s: int, end_s: int
-) -> dict[int, list[tuple[int, int, int, int | None, int]]]:
-    found: defaultdict[int, list[tuple[int, int, int, int | None, int]]] = defaultdict(list)
-    rows = _rows(db, "list_offset_exceptions", _span(start_s, end_s))
-    for timetable_id, *exception in rows:
-        found[timetable_id].append(tuple(exception))
+    db: sqlite3.Connection, limits: Sequence[FlowLimit], start_s: int, end_s: int
+) -> Mapping[int, Mapping[_Kind, Mapping[int, int]]]:
+    """Schedules by second of offset: timetable by timetable, kind by kind."""
+    found: defaultdict[int, defaultdict[_Kind, dict[int, int]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    values = {**_span(start_s, end_s), **_flows(limits)}
+    for timetable_id, second, *kind, count in _rows(db, "list_offset_exceptions", values):
+        live, after_s, until_s, flow_id = kind
+        found[timetable_id][live, after_s, until_s, flow_id][second] = count
     return found
 
 
 def _under_way(
-    db: sqlite3.Connection, crowds: list[Crowd], now_ms: int
-) -> "Counter[tuple[int, int]]":
-    """Runs by the seconds of both of their instants."""
-    found: Counter[tuple[int, int]] = Counter()
+    db: sqlite3.Connection, crowds: list[Crowd], limits: Sequence[FlowLimit], now_ms: int
+) -> _Runs:
+    found = _Runs()
     reaches: dict[int, tuple[Trigger, int]] = {}
     for crowd in crowds:
         _, reach = reaches.get(crowd.timetable_id, (None, 0))
         reaches[crowd.timetable_id] = crowd.trigger, max(reach, *crowd.counts)
+    flows = _flows(limits)
     for timetable_id, (trigger, reach) in reaches.items():
         after_ms = now_ms - (reach + 1) * 1000
         for instant in compile_trigger(trigger).between(after_ms, now_ms, OFFSET_SECONDS_MAX + 1):
-            values = {"timetable_id": timetable_id, "instant": instant, "now": now_ms}
-            for fires, schedules in _rows(db, "count_under_way", values):
-                found[instant // 1000, fires] += schedules
+            values = {"timetable_id": timetable_id, "instant": instant, "now": now_ms, **flows}
+            for fires, flow_id, schedules in _rows(db, "count_under_way", values):
+                found[instant // 1000, fires, flow_id] += schedules
     return found
 
 
-def _singles(runs: Mapping[tuple[int, int], int]) -> Singles:
+def _singles(runs: _Runs) -> Singles:
     demand, planned, herd = Counter[int](), Counter[int](), Counter[int]()
-    for (asked, fires), count in runs.items():
+    flows: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for (asked, fires, flow_id), count in runs.items():
         demand[asked] += count
         (herd if is_herd(asked) else planned)[fires] += count
-    return Singles(demand=demand, planned=planned, herd=herd)
+        if flow_id is not None:
+            flows[flow_id][fires] += count
+    return Singles(demand=demand, planned=planned, herd=herd, flows=flows)
 
 
 def _count_offsets(
@@ -178,7 +265,11 @@ def _span(start_s: int, end_s: int) -> dict[str, int]:
     return {"start": start_s * 1000, "end": end_s * 1000}
 
 
-def _rows(db: sqlite3.Connection, statement: str, values: Mapping[str, int]) -> list[Any]:
+def _flows(limits: Iterable[FlowLimit]) -> dict[str, str]:
+    return {"flows": orjson.dumps([limit.flow_id for limit in limits]).decode()}
+
+
+def _rows(db: sqlite3.Connection, statement: str, values: Mapping[str, Any]) -> list[Any]:
     """The lines of a statement's one text, read."""
     (text,) = db.execute(SQL[statement], values).fetchone()
     return [orjson.loads(line) for line in (text or "").splitlines()]

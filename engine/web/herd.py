@@ -6,7 +6,8 @@ from typing import Any
 
 from aiohttp import web
 
-from engine.core.forecast import Forecast, Minute
+from engine.core.flow_limits import SCALE
+from engine.core.forecast import Forecast, Held, Minute
 from engine.core.forecast_words import judge, label
 from engine.core.herd_advice import Advice
 from engine.core.herd_document import read_span, read_what_if
@@ -65,6 +66,7 @@ def _forecast(forecast: Forecast, bin_s: int) -> dict[str, Any]:
         },
         "backlog": _by_bin(forecast.backlog, bin_s, max),
         "minutes": [_minute(minute) for minute in forecast.minutes],
+        "flows": [_held(held) for held in forecast.held],
     }
 
 
@@ -98,6 +100,20 @@ def _minute(minute: Minute) -> dict[str, Any]:
         "p99_ms": minute.delays.p99_ms,
         "limit_ms": minute.limit_ms,
         "met": minute.met,
+    }
+
+
+def _held(held: Held) -> dict[str, Any]:
+    """A flow that a limit of its own holds back."""
+    limit = held.limit
+    return {
+        "tenant": limit.tenant,
+        "flow": limit.key,
+        "limited_by": limit.cause,
+        "rate": limit.millirate / SCALE,
+        "runs": held.planned,
+        "waiting_most": held.waiting,
+        "longest_wait_ms": held.longest_wait_ms if limit.millirate else None,
     }
 
 

@@ -4,69 +4,63 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.bucket import TokenBucket
-from engine.core.bucket_simulation import PUNCTUAL, Bucket, Delays, LimitedFlow, simulate
+from engine.core.bucket_simulation import PUNCTUAL, Bucket, Delays, Passage
 
 counts = st.lists(st.integers(0, 60), min_size=1, max_size=60)
 
 
 def test_what_fits_is_served_in_its_second_and_nobody_waits():
-    passage = simulate([5, 0, 10], Bucket(rate=10, burst=1))
+    passage = Passage([5, 0, 10], Bucket(rate=10, burst=1))
     assert (passage.served, passage.backlog) == ([5, 0, 10], [0, 0, 0])
     assert passage.delays(0, 3) == PUNCTUAL
 
 
 def test_what_does_not_fit_waits_its_turn():
-    passage = simulate([25, 0, 0, 3], Bucket(rate=10, burst=1))
+    passage = Passage([25, 0, 0, 3], Bucket(rate=10, burst=1))
     assert passage.served == [10, 10, 5, 3]
     assert passage.backlog == [15, 5, 0, 0]
 
 
 def test_saved_tokens_are_given_away_once_and_kept_up_to_the_burst():
-    passage = simulate([0, 0, 20, 20], Bucket(rate=10, burst=4))
+    passage = Passage([0, 0, 20, 20], Bucket(rate=10, burst=4))
     assert passage.served == [0, 0, 14, 10]
-    assert simulate([20], Bucket(rate=10, burst=4, tokens=3)).served == [13]
+    assert Passage([20], Bucket(rate=10, burst=4, tokens=3)).served == [13]
 
 
 def test_a_backlog_found_at_the_start_goes_first_and_has_no_delay_of_its_own():
-    passage = simulate([10, 0, 0], Bucket(rate=10, burst=1, backlog=10))
+    passage = Passage([10, 0, 0], Bucket(rate=10, burst=1, backlog=10))
     assert passage.served == [10, 10, 0]
     assert passage.delays(0, 3) == Delays(p50_ms=1000, p99_ms=1000, max_ms=1000)
 
 
 def test_a_herd_of_one_second_is_delayed_in_proportion_to_its_place():
     # 100 runs arrive evenly over a second and leave over ten: the k-th waits k times 90 ms.
-    passage = simulate([100] + [0] * 20, Bucket(rate=10, burst=1))
+    passage = Passage([100] + [0] * 20, Bucket(rate=10, burst=1))
     assert passage.delays(0, 1) == Delays(p50_ms=4500, p99_ms=8910, max_ms=9000)
 
 
 def test_those_without_a_wait_count_among_the_runs_of_a_percentile():
     # 900 punctual runs, then 100 of which the last waits 900 ms: p99 is the 990th of a thousand.
-    passage = simulate([90] * 10 + [100], Bucket(rate=90, burst=1))
+    passage = Passage([90] * 10 + [100], Bucket(rate=90, burst=1))
     assert passage.delays(0, 11).p50_ms == 0
     assert passage.delays(0, 11).p99_ms == 100
 
 
 def test_saved_tokens_let_runs_leave_faster():
     # Twenty of thirty leave in the first second: the 15th arrives at 500 ms and leaves at 750.
-    passage = simulate([30, 0], Bucket(rate=10, burst=10, tokens=10))
+    passage = Passage([30, 0], Bucket(rate=10, burst=10, tokens=10))
     assert passage.delays(0, 1).p50_ms == 250
 
 
 def test_those_that_wait_at_the_end_wait_on_at_the_rate():
-    assert simulate([100], Bucket(rate=10, burst=1)).delays(0, 1).max_ms == 9000
-
-
-def test_a_flow_with_a_rate_passes_its_own_bucket_first():
-    flow = LimitedFlow(rate=2, planned=[5, 0, 0, 0])
-    passage = simulate([1, 1, 1, 1], Bucket(rate=10, burst=1), flows=[flow])
-    assert passage.served == [3, 3, 2, 1]
+    assert Passage([100], Bucket(rate=10, burst=1)).delays(0, 1).max_ms == 9000
 
 
 @given(counts, st.integers(1, 40), st.integers(1, 40), st.integers(0, 100))
 def test_nothing_is_lost_and_no_window_gets_more_than_burst_and_rate(
     planned: list[int], rate: int, burst: int, backlog: int
 ):
-    passage = simulate(planned, Bucket(rate=rate, burst=burst, backlog=backlog))
+    passage = Passage(planned, Bucket(rate=rate, burst=burst, backlog=backlog))
     assert sum(passage.served) + passage.backlog[-1] == sum(planned) + backlog
     for first in range(len(planned)):
         for last in range(first + 1, len(planned) + 1):
@@ -79,7 +73,7 @@ def test_it_keeps_up_with_the_engines_own_bucket(planned: list[int], rate: int, 
     second's burst less: what arrives in its last millisecond finds a bucket that was full."""
     bucket = TokenBucket(rate, burst, 0)
     waiting = served = expected = 0
-    passage = simulate(planned, Bucket(rate=rate, burst=burst))
+    passage = Passage(planned, Bucket(rate=rate, burst=burst))
     for second, arriving in enumerate(planned):
         for ms in range(1000):
             waiting += arriving * (ms + 1) // 1000 - arriving * ms // 1000

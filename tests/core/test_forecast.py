@@ -1,23 +1,29 @@
 """Forecasts, held against the closed forms, and the verdicts on them."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core import forecast
 from engine.core.bucket_simulation import Bucket
+from engine.core.flow_limits import FlowLimit
 from engine.core.forecast import excess, foresee
 from engine.core.forecast_words import judge
 from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd, Outlook, Singles, draw
+from engine.core.spreading import together
 
 NOON = 1_796_040_000  # 2026-11-30T12:00:00Z
 
 
-def herd(runs: int, jitter: int, at: int = NOON, span: int = 7200) -> Outlook:
+def herd(
+    runs: int, jitter: int, at: int = NOON, span: int = 7200, flow_id: int | None = None
+) -> Outlook:
     """So many runs of one instant, spread evenly over the jitter."""
     trigger = IntervalTrigger(every_seconds=86_400, phase_seconds=at % 86_400)
     width = max(1, jitter)
     counts = {s: runs * (s + 1) // width - runs * s // width for s in range(width)}
-    crowd = Crowd(timetable_id=1, trigger=trigger, counts=counts)
+    crowd = Crowd(timetable_id=1, trigger=trigger, counts=counts, flow_id=flow_id)
     return draw([crowd], Singles(), NOON - 60, NOON - 60 + span)
 
 
@@ -97,6 +103,63 @@ def test_a_herd_that_no_spreading_can_cure_is_called_volume():
     verdict = judge(foresee(herd(100_000, 60), Bucket(rate=100, burst=10), from_s=NOON))
     assert verdict.name == "volume"
     assert "Raise the rate to about 1,331 a second" in verdict.advice
+
+
+SLOW = FlowLimit(
+    flow_id=1, tenant="default", key="slow:443", cause="rate", millirate=10_000, burst=1
+)
+
+
+def test_a_flows_rate_bounds_the_served_curve_and_the_verdict_names_it():
+    bucket = Bucket(rate=1_000, burst=100)
+    foreseen = foresee(herd(6_000, 0, flow_id=1), bucket, from_s=NOON, limits=[SLOW])
+    # One saved token and ten a second: 11 + 598 * 10 + 9.
+    assert foreseen.served[:602] == [11, *[10] * 598, 9, 0, 0]
+    # The 5,940th of them arrives at 0.99 s and leaves 5,939 tenths of a second after the first.
+    assert foreseen.minutes[0].delays.p99_ms == pytest.approx(592_900, abs=100)
+    [held] = foreseen.held
+    assert (held.planned, held.waiting, held.longest_wait_ms) == (6_000, 5_989, 598_900)
+    verdict = judge(foreseen)
+    assert verdict.name == "alignment"
+    assert "6,000 runs of flow slow:443 fall due within 1 s, 10 a second may leave" in (
+        verdict.sentence
+    )
+    # N <= R * (J + 15.15): J = 600 - 15.15, and R = 6,000 / 16.15.
+    assert "Spread these runs over 585 s or more" in verdict.advice
+    assert "raise the rate of flow slow:443 to about 372 a second" in verdict.advice
+
+
+def test_a_flows_limit_delays_nobody_else():
+    outlook = together(herd(6_000, 0, flow_id=1), herd(600, 60))
+    foreseen = foresee(outlook, Bucket(rate=1_000, burst=100), from_s=NOON, limits=[SLOW])
+    assert foreseen.served[1:3] == [20, 20]
+    # Of 6,600 the first 600 do not wait, and a tenth of the median's place is before it.
+    assert foreseen.minutes[0].delays.p50_ms == pytest.approx((3_300 - 600) * 100, rel=0.01)
+
+
+def test_what_a_flow_lets_through_waits_for_the_bucket_with_all_others():
+    limit = replace(SLOW, millirate=100_000)
+    outlook = together(herd(1_000, 0, flow_id=1), herd(3_000, 0))
+    foreseen = foresee(outlook, Bucket(rate=500, burst=1), from_s=NOON, limits=[limit])
+    assert sum(foreseen.served) == 4_000
+    # 101 and then 100 a second join 3,000 at once, of which 501 and then 500 a second leave.
+    assert foreseen.served[:12] == [501, *[500] * 6, 300, 100, 99, 0, 0]
+
+
+def test_runs_of_a_paused_flow_are_not_served_and_do_not_count_as_late():
+    outlook = together(herd(6_000, 0, flow_id=1), herd(600, 60))
+    paused = replace(SLOW, cause="pause", millirate=0)
+    foreseen = foresee(outlook, Bucket(rate=1_000, burst=100), from_s=NOON, limits=[paused])
+    assert (sum(foreseen.planned), sum(foreseen.served)) == (6_600, 600)
+    assert (foreseen.backlog[-1], foreseen.met) == (6_000, True)
+
+
+def test_less_than_one_run_a_second_is_counted_in_thousandths():
+    slow = replace(SLOW, cause="parallelism", millirate=200)
+    foreseen = foresee(
+        herd(4, 0, flow_id=1), Bucket(rate=1_000, burst=100), from_s=NOON, limits=[slow]
+    )
+    assert [second for second, runs in enumerate(foreseen.served) if runs] == [0, 4, 9, 14]
 
 
 def test_an_empty_span_is_quiet_and_a_good_one_is_met():

@@ -36,7 +36,7 @@ def test_changes_go_on_until_the_objective_is_met():
 
 
 def test_a_timetable_whose_deadlines_leave_no_room_is_not_named():
-    assert changes(crowd(1, 0, 5_000), deadlines={1: {1: 5_000}}) == []
+    assert changes(crowd(1, 0, 5_000), deadlines={(1, None): {1: 5_000}}) == []
 
 
 def test_nothing_is_advised_where_jitter_cannot_help():

@@ -1,9 +1,12 @@
 """What is selected, what changes, and how exactly it is known."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core.bucket_simulation import Bucket
 from engine.core.errors import Invalid
+from engine.core.flow_limits import FlowLimit
 from engine.core.herd_document import Change, Span
 from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd, Standing
@@ -22,15 +25,21 @@ HERD = crowd(1, 3600, 0, 9_000)
 OTHER = crowd(2, 3600, 1800, 50)
 
 
-def ask(change: Change, *crowds: Crowd, exact: bool = False, **deadlines: dict[int, int]) -> WhatIf:
+def ask(
+    change: Change,
+    *crowds: Crowd,
+    exact: bool = False,
+    limits: tuple[FlowLimit, ...] = (),
+    **deadlines: dict[int, int],
+) -> WhatIf:
     selected = select(crowds, change, NOON, SPAN)
     is_same = change.jitter_seconds is None or exact
     question = Question(
         change=change,
         span=SPAN,
         start_s=NOON,
-        standing=Standing(crowds=crowds),
-        deadlines={int(name[1:]): counts for name, counts in deadlines.items()},
+        standing=Standing(crowds=crowds, limits=limits),
+        deadlines={(int(name[1:]), None): counts for name, counts in deadlines.items()},
         selected=selected,
         changed=selected if is_same else None,
         bucket=Bucket(rate=100, burst=10, tokens=5),
@@ -100,3 +109,17 @@ def test_added_schedules_are_shared_out_among_the_timetables_named():
     change = Change(add=5, jitter_seconds=1, timetables=("every 3600 s", "every 3600 s at +1800 s"))
     found = ask(change, HERD, OTHER)
     assert (found.then.planned[0], found.then.planned[1800]) == (9_002, 53)
+
+
+def test_the_runs_of_a_limited_flow_are_spread_and_held_back_in_the_answer_too():
+    held = replace(HERD, flow_id=1)
+    limit = FlowLimit(
+        flow_id=1, tenant="default", key="slow", cause="rate", millirate=5_000, burst=1
+    )
+    found = ask(Change(jitter_seconds=900), held, limits=(limit,))
+    # 9,000 runs at 5 a second; over 900 s 10 a second are planned.
+    assert (found.now.planned[0], found.now.served[1]) == (9_000, 5)
+    assert (found.then.planned[0], found.then.served[1]) == (10, 5)
+    assert found.then.held[0].waiting == 4_500
+    # Of the engine's own bucket the flow asks no more than it lets through.
+    assert (found.least_jitter_seconds, found.least_rate <= 6) == (75, True)

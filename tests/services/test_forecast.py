@@ -1,13 +1,15 @@
 """What is asked of the journal for which span, and that questions take turns."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.core.flow_limits import FlowLimit
 from engine.core.herd_document import Change, Span
 from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd, Sampled, Standing
+from engine.core.spreading import Deadlines
 from engine.services.forecast import Forecasts
 from engine.testing import VirtualClock, run_virtual
 
@@ -30,7 +32,7 @@ class MemoryHerd:
     asking: int = 0
     asking_most: int = 0
 
-    async def standing(self, *, now_ms: int, start_s: int, end_s: int) -> Standing:
+    async def standing(self, *, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
         self.asked.append((now_ms, start_s, end_s))
         self.asking += 1
         self.asking_most = max(self.asking, self.asking_most)
@@ -38,13 +40,21 @@ class MemoryHerd:
         self.asking -= 1
         return Standing(crowds=(self.crowd,), backlog=7 if start_s == now_ms // 1000 + 1 else 0)
 
-    async def deadlines(self, *, start_s: int, end_s: int) -> Mapping[int, Mapping[int, int]]:
+    async def deadlines(
+        self, limits: Sequence[FlowLimit], *, start_s: int, end_s: int
+    ) -> Deadlines:
         return {}
 
     async def rejitter(
-        self, timetable_id: int, jitter_seconds: int, *, start_s: int, end_s: int
+        self,
+        crowd: Crowd,
+        jitter_seconds: int,
+        limits: Sequence[FlowLimit],
+        *,
+        start_s: int,
+        end_s: int,
     ) -> Mapping[int, int]:
-        self.asked.append((timetable_id, jitter_seconds))
+        self.asked.append((crowd.timetable_id, jitter_seconds))
         return {jitter_seconds - 1: 100}
 
     async def sample(self) -> list[Sampled]:

@@ -95,6 +95,29 @@ def test_a_backlog_that_waits_already_is_served_first(tmp_path: Path):
     assert 38 <= sum(forecast.served) <= 41
 
 
+def test_a_flows_rate_holds_its_runs_back_in_the_forecast_as_it_does_when_they_are_sent(
+    tmp_path: Path,
+):
+    async def main(world: World) -> tuple[Forecast, Counter[int]]:
+        async with world.engine(rate=1_000) as engine:
+            await populate(engine, 600, cron="0 * * * *", jitter_seconds=0, flow_key="slow")
+            await populate_others(engine)
+            await engine.flows.put("slow", rate=10, parallelism=20, paused=False)
+            forecast, _ = await engine.forecasts.forecast(span(120))
+            await world.until("2026-11-30T12:01:30Z")
+        sent = Counter(at_ms // 1000 - NOON_S for at_ms, _ in world.ledger)
+        return forecast, sent
+
+    async def populate_others(engine: Engine) -> None:
+        for number in range(30):
+            await put(engine, f"other-{number}", cron="0 * * * *", jitter_seconds=0)
+
+    forecast, sent = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert sum(forecast.served) == 630
+    assert forecast.served[1:59] == [10] * 58 == [sent[second] for second in range(1, 59)]
+    assert [(held.limit.key, held.waiting) for held in forecast.held] == [("slow", 589)]
+
+
 def test_a_forecast_of_next_week_knows_what_jitter_carries_into_it(tmp_path: Path):
     async def main(world: World) -> Forecast:
         async with world.engine(rate=100) as engine:

@@ -10,8 +10,9 @@ import pytest
 
 from engine.core.document import read_schedule
 from engine.core.identity import jitter_offset_ms, schedule_id
+from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd
-from engine.store import schedules
+from engine.store import flows, schedules
 from engine.store.database import DATABASE_NAME, configure_reader, configure_writer, prepare
 from engine.store.herd import IDENTITIES_PAGE, SqliteHerd, deadlines, sample, standing
 from engine.store.statements import statements
@@ -20,6 +21,7 @@ from engine.store.writer import Reader
 NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 START = NOW_MS // 1000 + 1
 DAY = 86_400
+RATE = 1_000
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def put(
 
 
 def crowds(db: sqlite3.Connection) -> list[Crowd]:
-    return list(standing(db, NOW_MS, START, START + DAY).crowds)
+    return list(standing(db, NOW_MS, START, START + DAY, RATE).crowds)
 
 
 def offset_s(name: str, jitter: int) -> int:
@@ -95,7 +97,7 @@ def test_runs_under_way_are_those_not_due_yet_of_what_was_owed(db: sqlite3.Conne
         put(db, name, every=3600, jitter_seconds=60)
     put(db, "later", every=3600, jitter_seconds=60, now_ms=NOW_MS + 1)
     now_ms = NOW_MS + 20_000
-    found = standing(db, now_ms, now_ms // 1000 + 1, now_ms // 1000 + DAY)
+    found = standing(db, now_ms, now_ms // 1000 + 1, now_ms // 1000 + DAY, RATE)
     due_later = [
         name for name in names if jitter_offset_ms(schedule_id("default", name), 60) > 20_000
     ]
@@ -107,7 +109,7 @@ def test_one_shots_are_counted_by_both_of_their_seconds(db: sqlite3.Connection):
     put(db, "one", at="2026-11-30T12:30:00Z")
     put(db, "two", at="2026-11-30T12:30:00.250Z", jitter_seconds=60)
     put(db, "three", at="2026-11-30T13:00:30Z")
-    singles = standing(db, NOW_MS, START, START + DAY).singles
+    singles = standing(db, NOW_MS, START, START + DAY, RATE).singles
     half, hour = NOW_MS // 1000 + 1800, NOW_MS // 1000 + 3630
     assert singles.demand == {half: 2, hour: 1}
     assert sum(singles.planned.values()) == 2
@@ -118,7 +120,7 @@ def test_deadlines_shorter_than_the_largest_jitter_are_counted_by_timetable(db: 
     put(db, "a", every=60, deadline_seconds=30)
     put(db, "b", every=60, deadline_seconds=900)
     put(db, "c", every=60)
-    assert deadlines(db, START, START + DAY) == {1: {30: 1}}
+    assert deadlines(db, (), START, START + DAY) == {(1, None): {30: 1}}
 
 
 def test_a_sample_of_few_schedules_is_all_of_them(db: sqlite3.Connection):
@@ -140,7 +142,8 @@ async def test_other_offsets_are_computed_page_by_page_within_deadlines(path: Pa
         db.execute("COMMIT")
     reader = Reader(path)
     await reader.open()
-    counts = await SqliteHerd(reader).rejitter(1, 300, start_s=START, end_s=START + DAY)
+    crowd = Crowd(timetable_id=1, trigger=IntervalTrigger(every_seconds=60), counts={0: count})
+    counts = await SqliteHerd(reader).rejitter(crowd, 300, (), start_s=START, end_s=START + DAY)
     await reader.close()
     expected: dict[int, int] = {offset_s("short", 10): 1}
     for number in range(count):
@@ -149,7 +152,100 @@ async def test_other_offsets_are_computed_page_by_page_within_deadlines(path: Pa
     assert counts == expected
 
 
+def limit(db: sqlite3.Connection, key: str, **limits: Any) -> int:
+    settings = {"rate": None, "parallelism": 20, "paused": False} | limits
+    return flows.put(db, "default", key, **settings).flow_id
+
+
+def test_schedules_of_a_flow_whose_limit_can_bind_are_a_crowd_of_their_own(db: sqlite3.Connection):
+    for number in range(5):
+        put(db, f"slow-{number}", every=60, flow_key="slow", jitter_seconds=0)
+        put(db, f"fast-{number}", every=60, flow_key="fast", jitter_seconds=0)
+    slow = limit(db, "slow", rate=4)
+    limit(db, "fast", rate=5)  # Five schedules fire five times a second at most.
+    found = standing(db, NOW_MS, START, START + DAY, RATE)
+    [crowd] = [crowd for crowd in found.crowds if crowd.flow_id is not None]
+    assert (crowd.flow_id, crowd.schedules, crowd.bounded) == (slow, 5, False)
+    assert sum(crowd.schedules for crowd in found.crowds) == 10
+    assert [(each.key, each.millirate) for each in found.limits] == [("slow", 4_000)]
+
+
+def test_a_limit_above_the_engines_own_rate_cannot_bind(db: sqlite3.Connection):
+    for number in range(5):
+        put(db, f"slow-{number}", every=60, flow_key="slow")
+    limit(db, "slow", rate=4)
+    assert standing(db, NOW_MS, START, START + DAY, 4).limits == ()
+    assert len(standing(db, NOW_MS, START, START + DAY, 5).limits) == 1
+
+
+def test_a_parallelism_is_a_limit_when_it_is_known_how_long_requests_take(db: sqlite3.Connection):
+    put(db, "a", every=60, flow_key="slow")
+    limit(db, "slow", parallelism=2)
+    assert standing(db, NOW_MS, START, START + DAY, RATE).limits == ()
+    for number, took_ms in enumerate((3_000, 5_000)):
+        values = (NOW_MS - 60_000 * number, took_ms)
+        db.execute(
+            "INSERT INTO job_run (scheduled_for, schedule_id, fire_after, state, trigger,"
+            " target_id, flow_id)"
+            " SELECT ?1, id, ?1, 'succeeded', 'schedule', target_id, flow_id FROM schedule",
+            values[:1],
+        )
+        db.execute(
+            "INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, ended_at,"
+            " outcome) SELECT ?1, id, 1, ?1, ?1 + ?2, 'success' FROM schedule",
+            values,
+        )
+    [found] = standing(db, NOW_MS, START, START + DAY, RATE).limits
+    # Two at once, four seconds each: one in two seconds.
+    assert (found.cause, found.millirate, found.burst) == ("parallelism", 500, 2)
+
+
+def test_a_limited_flows_backlog_under_way_and_deadlines_are_its_own(db: sqlite3.Connection):
+    names = [f"slow-{number}" for number in range(30)]
+    for name in names:
+        put(db, name, every=3600, jitter_seconds=60, deadline_seconds=120, flow_key="slow")
+    put(db, "other", every=3600, jitter_seconds=0, deadline_seconds=60)
+    flow_id = limit(db, "slow", paused=True)
+    now_ms = NOW_MS + 20_000
+    db.execute(
+        "INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state,"
+        " trigger, target_id, flow_id)"
+        " SELECT ?1, id, ?1, ?1, 'planned', 'schedule', target_id, flow_id FROM schedule"
+        " WHERE flow_id = ?2 LIMIT 7",
+        (NOW_MS - 3_600_000, flow_id),
+    )
+    start_s = now_ms // 1000 + 1
+    found = standing(db, now_ms, start_s, start_s + DAY, RATE)
+    later = [n for n in names if jitter_offset_ms(schedule_id("default", n), 60) >= 21_000]
+    soon = [n for n in names if 20_000 < jitter_offset_ms(schedule_id("default", n), 60) < 21_000]
+    [own] = found.limits
+    assert (own.millirate, own.backlog, found.backlog) == (0, 7 + len(soon), 0)
+    assert sum(found.singles.flows[flow_id].values()) == len(later) + len(soon)
+    assert deadlines(db, found.limits, START, START + DAY) == {
+        (1, flow_id): {120: 30},
+        (1, None): {60: 1},
+    }
+
+
+async def test_other_offsets_of_a_limited_flow_are_those_of_its_schedules(path: Path):
+    with closing(configure_writer(path)) as db:
+        put(db, "a", every=60, flow_key="slow")
+        put(db, "b", every=60)
+        limit(db, "slow", paused=True)
+        found = standing(db, NOW_MS, START, START + DAY, RATE)
+    reader = Reader(path)
+    await reader.open()
+    counts = {
+        crowd.flow_id is None: await SqliteHerd(reader).rejitter(
+            crowd, 300, found.limits, start_s=START, end_s=START + DAY
+        )
+        for crowd in found.crowds
+    }
+    await reader.close()
+    assert counts == {False: {offset_s("a", 300): 1}, True: {offset_s("b", 300): 1}}
+
+
 def test_a_connection_that_cannot_write_is_enough(path: Path):
     with closing(configure_reader(path)) as db:
-        assert standing(db, NOW_MS, START, START + DAY).crowds == ()
+        assert standing(db, NOW_MS, START, START + DAY, RATE).crowds == ()
         assert sample(db) == []

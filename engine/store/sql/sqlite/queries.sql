@@ -743,54 +743,87 @@ SELECT group_concat(line, char(10)) FROM (
   ) c CROSS JOIN timetable t ON t.id = c.timetable_id
   GROUP BY c.timetable_id);
 
+-- name: list_flow_limits
+-- Flows that somebody limited, and those that sent lately, with the mean time of their requests: of
+-- the newest attempts, a sample that is large enough and read at once.
+SELECT group_concat(line, char(10)) FROM (
+  WITH newest AS (
+    SELECT scheduled_for, schedule_id, ended_at - started_at AS ms FROM attempt
+    WHERE scheduled_for >= :since AND ended_at IS NOT NULL ORDER BY scheduled_for DESC LIMIT :limit),
+  latency AS (
+    SELECT r.flow_id, sum(n.ms) / count(*) AS ms
+    FROM newest n CROSS JOIN job_run r USING (scheduled_for, schedule_id) GROUP BY 1)
+  SELECT json_array(f.id, f.tenant, f.key, f.rate, f.parallelism, f.paused, l.ms) AS line
+  FROM flow f LEFT JOIN latency l ON l.flow_id = f.id
+  WHERE f.rate IS NOT NULL OR f.paused = 1 OR l.flow_id IS NOT NULL);
+
+-- name: count_schedules_of_flows
+-- `:flows` is a JSON array of flow ids.
+SELECT group_concat(json_array(flow_id, schedules), char(10)) FROM (
+  SELECT flow_id, count(*) AS schedules FROM schedule NOT INDEXED
+  WHERE flow_id IN (SELECT value FROM json_each(:flows)) AND deleted_at IS NULL GROUP BY 1);
+
 -- name: list_offset_exceptions
--- Schedules that do not owe all of a span: deleted, paused, or beginning or ending within it.
-SELECT group_concat(json_array(timetable_id, second, live, after, until, schedules), char(10)) FROM (
+-- Schedules that are counted by themselves: of the flows of `:flows`, a JSON array of ids, and those
+-- that do not owe all of a span: deleted, paused, or beginning or ending within it.
+SELECT group_concat(json_array(timetable_id, second, live, after, until, flow_id, schedules), char(10))
+FROM (
   SELECT timetable_id, offset_ms / 1000 AS second,
     deleted_at IS NULL AND (paused_at IS NULL OR paused_until IS NOT NULL) AS live,
-    max(coalesce(start_at - 1, 0), coalesce(paused_until, 0)) / 1000 AS after,
-    last_owed / 1000 AS until, count(*) AS schedules
+    nullif(max(CASE WHEN start_at > :start THEN start_at - 1 ELSE 0 END, coalesce(paused_until, 0))
+      / 1000, 0) AS after,
+    CASE WHEN last_owed < :end THEN last_owed / 1000 END AS until,
+    CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END AS flow_id,
+    count(*) AS schedules
   FROM schedule NOT INDEXED
   WHERE timetable_id IS NOT NULL
-    AND (deleted_at IS NOT NULL OR paused_at IS NOT NULL OR start_at > :start OR last_owed < :end)
-  GROUP BY 1, 2, 3, 4, 5);
+    AND (deleted_at IS NOT NULL OR paused_at IS NOT NULL OR start_at > :start OR last_owed < :end
+      OR flow_id IN (SELECT value FROM json_each(:flows)))
+  GROUP BY 1, 2, 3, 4, 5, 6);
 
 -- name: count_under_way
 -- Of an occurrence that is past, the runs that are not due yet.
-SELECT group_concat(json_array(second, schedules), char(10)) FROM (
-  SELECT (:instant + offset_ms) / 1000 AS second, count(*) AS schedules
+SELECT group_concat(json_array(second, flow_id, schedules), char(10)) FROM (
+  SELECT (:instant + offset_ms) / 1000 AS second,
+    CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END AS flow_id,
+    count(*) AS schedules
   FROM schedule INDEXED BY schedule_slice_idx
   WHERE timetable_id = :timetable_id AND offset_ms > :now - :instant
     AND deleted_at IS NULL AND paused_at IS NULL
     AND owed_after < :instant AND (start_at IS NULL OR start_at <= :instant)
     AND (last_owed IS NULL OR last_owed >= :instant)
-  GROUP BY 1);
+  GROUP BY 1, 2);
 
 -- name: count_one_shots
 -- By the seconds of both of their instants.
-SELECT group_concat(json_array(scheduled_for, fire_after, schedules), char(10)) FROM (
-  SELECT at / 1000 AS scheduled_for, (at + offset_ms) / 1000 AS fire_after, count(*) AS schedules
+SELECT group_concat(json_array(scheduled_for, fire_after, flow_id, schedules), char(10)) FROM (
+  SELECT at / 1000 AS scheduled_for, (at + offset_ms) / 1000 AS fire_after,
+    CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END AS flow_id,
+    count(*) AS schedules
   FROM schedule INDEXED BY schedule_at_idx
   WHERE at + offset_ms > :after AND at + offset_ms <= :until
     AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
     AND owed_after < at AND (start_at IS NULL OR start_at <= at) AND last_owed >= at
-  GROUP BY 1, 2);
+  GROUP BY 1, 2, 3);
 
 -- name: count_deadlines
--- Deadlines shorter than the largest jitter.
-SELECT group_concat(json_array(timetable_id, deadline_seconds, schedules), char(10)) FROM (
-  SELECT timetable_id, deadline_seconds, count(*) AS schedules FROM schedule NOT INDEXED
+-- Deadlines shorter than the largest jitter, those of the flows of `:flows` by themselves.
+SELECT group_concat(json_array(timetable_id, flow_id, deadline_seconds, schedules), char(10)) FROM (
+  SELECT timetable_id, CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END
+    AS flow_id, deadline_seconds, count(*) AS schedules
+  FROM schedule NOT INDEXED
   WHERE deadline_seconds < :below AND timetable_id IS NOT NULL AND deleted_at IS NULL
     AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
     AND (last_owed IS NULL OR last_owed >= :end)
-  GROUP BY 1, 2);
+  GROUP BY 1, 2, 3);
 
 -- name: list_identities
 -- A page of a timetable's schedules that owe all of a span, in the order of the index: what other
--- offsets are computed from.
+-- offsets are computed from. Those of one of the flows of `:flows`, or with a NULL `:flow` all others.
 SELECT group_concat(json_array(offset_ms, id, public_id, deadline_seconds), char(10)) FROM (
   SELECT offset_ms, id, public_id, deadline_seconds FROM schedule INDEXED BY schedule_slice_idx
   WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
+    AND CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END IS :flow
     AND deleted_at IS NULL AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
     AND (last_owed IS NULL OR last_owed >= :end)
   ORDER BY offset_ms, id LIMIT :limit);
