@@ -180,7 +180,7 @@ def _with_backlog(
     db: sqlite3.Connection, limit: FlowLimit, past: _Runs, start_s: int, now_ms: int
 ) -> FlowLimit:
     values = {"flow_id": limit.flow_id, "now": now_ms}
-    (waiting,) = db.execute(SQL["count_waiting_of_flow"], values).fetchone()
+    (waiting,) = db.execute(SQL["count_due_of_flow"], values).fetchone()
     due = sum(
         n for (_, fires, flow), n in past.items() if flow == limit.flow_id and fires < start_s
     )

@@ -763,6 +763,11 @@ SELECT group_concat(json_array(flow_id, schedules), char(10)) FROM (
   SELECT flow_id, count(*) AS schedules FROM schedule NOT INDEXED
   WHERE flow_id IN (SELECT value FROM json_each(:flows)) AND deleted_at IS NULL GROUP BY 1);
 
+-- name: count_due_of_flow
+SELECT count(*) FROM job_run INDEXED BY job_run_flow_idx
+WHERE flow_id = :flow_id AND state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL
+  AND next_attempt_at <= :now;
+
 -- name: list_offset_exceptions
 -- Schedules that are counted by themselves: of the flows of `:flows`, a JSON array of ids, and those
 -- that do not owe all of a span: deleted, paused, or beginning or ending within it.
