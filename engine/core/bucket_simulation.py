@@ -88,6 +88,9 @@ class Passage:
     def delays(self, first: int, last: int) -> Delays:
         """Of the runs that arrive in the seconds first <= second < last."""
         first, last = max(0, first), min(last, len(self.served))
+        found = first == 0 and self.bucket.backlog
+        if not found and not any(self.backlog[max(0, first - 1) : last]):
+            return PUNCTUAL
         waits = [wait for second in range(first, last) for wait in self.waits(second)]
         return delays(waits, sum(self.arrivals[first:last]))
 

@@ -95,8 +95,8 @@ class CronTimetable:
             yield first
             stretch = stretch_at(self._zone, first)
             start, low = self._wall_from(stretch, first + 1), min(high, stretch.end)
-            for wall in self._pattern.between(start, low + stretch.offset):
-                yield wall - stretch.offset
+            walls = self._pattern.between(start, low + stretch.offset)
+            yield from map((-stretch.offset).__add__, walls)
 
     def _first(self, low: int, high: int) -> int | None:
         while low < high:

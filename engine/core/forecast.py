@@ -156,14 +156,15 @@ def excess(outlook: Outlook, bucket: Bucket, *, from_s: int, enough: int | None 
     worst minutes first and stops when it has found `enough`.
     """
     passage = LimitedPassage(outlook, bucket)
-    # Nobody waits longer than it takes to serve what waits at the end of a second of the wait.
-    harmless = bucket.rate * DELAY_LIMIT_MS // 1000
-    if max(passage.engine.backlog) <= harmless:
+    if 1_000 * max(passage.engine.backlog) <= bucket.rate * DELAY_LIMIT_MS:
         return 0
+    # Nobody waits longer than it takes to serve what waits at the end of a second of the wait.
     windows = [
         window
         for window in _windows(outlook, passage)
-        if window.peak > harmless and window.runs and window.start_s + MINUTE_SECONDS > from_s
+        if 1_000 * window.peak > bucket.rate * window.limit_ms
+        and window.runs
+        and window.start_s + MINUTE_SECONDS > from_s
     ]
     found = 0
     for window in sorted(windows, key=lambda window: -window.peak):

@@ -80,8 +80,8 @@ def advise(
         if crowd is None:
             break
         candidates.remove(crowd)
-        rest = minus(outlook, draw([crowd], Singles(), start_s, end_s))
-        demand = demand_of([crowd], deadlines, start_s, end_s)
+        own = draw([crowd], Singles(), start_s, end_s)
+        rest, demand = minus(outlook, own), demand_of([crowd], deadlines, own)
         tries = (
             _Try(crowd, jitter, together(rest, spread(demand, jitter, start_s, end_s)))
             for jitter in (OFFSET_SECONDS_MAX, *_steps_above(crowd))

@@ -9,7 +9,7 @@ A schedule's jitter must fit inside its deadline, so `Demand` keeps runs apart b
 they can have at most.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from itertools import accumulate, chain, repeat
@@ -29,24 +29,17 @@ Demand = Mapping[int, Mapping[int, int]]
 """Runs by the largest jitter that their deadline allows (seconds), then by `scheduled_for`."""
 
 
-def demand_of(
-    crowds: Iterable[Crowd],
-    deadlines: Deadlines,
-    start_s: int,
-    end_s: int,
-) -> Demand:
-    """The runs of these crowds, within the deadlines of their kinds."""
-    demand: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+def demand_of(crowds: Iterable[Crowd], deadlines: Deadlines, drawn: Outlook) -> Demand:
+    """The runs of these crowds, drawn as `drawn`, within the deadlines of their kinds."""
+    start_s, end_s = drawn.start_s, drawn.start_s + len(drawn.demand)
+    free = Counter({start_s + place: runs for place, runs in enumerate(drawn.demand) if runs})
+    demand: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for crowd in crowds:
-        capped = deadlines.get(crowd.kind, {})
-        classes = {**capped, OFFSET_SECONDS_MAX: crowd.schedules - sum(capped.values())}
-        instants = crowd.occurrences(start_s, end_s)
-        for most, schedules in classes.items():
-            if schedules > 0:
-                runs = demand[most]
-                for instant in instants:
-                    runs[instant] += schedules
-    return demand
+        for most, schedules in deadlines.get(crowd.kind, {}).items():
+            runs = dict.fromkeys(crowd.occurrences(start_s, end_s), schedules)
+            demand[most].update(runs)
+            free.subtract(runs)
+    return {**demand, OFFSET_SECONDS_MAX: +free} if +free else demand
 
 
 def merge(*demands: Demand) -> Demand:

@@ -102,10 +102,10 @@ def answer(question: Question) -> WhatIf:
     limits = standing.limits
     rest = draw(others, standing.singles, start_s, end_s)
     selected = draw(question.selected, Singles(), start_s, end_s)
-    demand = demand_of(question.selected, question.deadlines, start_s, end_s)
+    demand = demand_of(question.selected, question.deadlines, selected)
     then, exactness = _rejittered(question, selected, demand)
     for crowd, seconds in _added(question):
-        more = demand_of([crowd], {}, start_s, end_s)
+        more = demand_of([crowd], {}, draw([crowd], Singles(), start_s, end_s))
         demand = merge(demand, more)
         then = together(then, spread(more, seconds, start_s, end_s))
     then = together(rest, then)
@@ -154,7 +154,7 @@ def _expected(question: Question, demand: Demand, jitter_seconds: int) -> Outloo
     flows: dict[int, list[int]] = {}
     for flow_id in {c.flow_id for c in question.selected if c.flow_id is not None}:
         crowds = [crowd for crowd in question.selected if crowd.flow_id == flow_id]
-        part = demand_of(crowds, question.deadlines, start_s, end_s)
+        part = demand_of(crowds, question.deadlines, draw(crowds, Singles(), start_s, end_s))
         flows[flow_id] = spread(part, jitter_seconds, start_s, end_s).planned
     return replace(spread(demand, jitter_seconds, start_s, end_s), flows=flows)
 
