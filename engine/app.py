@@ -15,13 +15,15 @@ from prometheus_client import CollectorRegistry
 
 from engine import __version__
 from engine.clock import Clock, SystemClock
-from engine.config import Config
+from engine.config import Config, is_private
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
+from engine.secret_file import read_admin_key
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
+from engine.services.keys import Keys
 from engine.services.loader import Loader
 from engine.services.metrics import Metrics
 from engine.services.monitor import Monitor
@@ -30,9 +32,11 @@ from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
 from engine.services.recovery import Recovery
 from engine.services.tenancy import Stores, Tenancy, TenantServices
+from engine.services.tenants import Tenants
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
+from engine.store.access import SqliteKeys, SqliteTenants
 from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
@@ -148,9 +152,11 @@ class Engine:
         await journal_reader.open()
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
+        await self._read_keys(api_reader)
         self._assemble(journal_reader, api_reader, herd_reader)
         self._assemble_tenancy(api_reader)
         self._spawn(self._writer.run())
+        await self.tenants.load()
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
         await self.planner.start(progress)
@@ -162,6 +168,7 @@ class Engine:
             self.recovery,
             self.pruner,
             self.pulse,
+            self.keys,
         )
         for loop in loops:
             self._spawn(loop.run())
@@ -179,6 +186,20 @@ class Engine:
         if sqlite3.sqlite_version_info < WAL_RESET_FIXED:
             # We write and checkpoint on one connection, which stays clear of the fault.
             log.warning("sqlite_before_wal_reset_fix", version=sqlite3.sqlite_version)
+
+    async def _read_keys(self, api_reader: Reader) -> None:
+        path = self._config.admin_key_file
+        self.keys = Keys(
+            self.clock,
+            SqliteKeys(self._writer, api_reader),
+            of_file=read_admin_key(path, self.tenant) if path else None,
+        )
+        await self.keys.load()
+        if not self.keys.required and not is_private(self.listen):
+            raise ConfigError(
+                f"--listen {self.listen} is open to others: name a file with the first key in "
+                "OFFBEAT_AUTH__ADMIN_KEY_FILE, or listen on 127.0.0.1 or unix:PATH"
+            )
 
     async def _take_directory(self) -> Path:
         """Lock the data directory and make its database ready; the database's path."""
@@ -267,6 +288,8 @@ class Engine:
             backfills=SqliteBackfills(self._writer, api_reader),
             audit=SqliteAudit(api_reader),
         )
+        self.tenants = Tenants(self.clock, SqliteTenants(self._writer, api_reader), own=self.tenant)
+        self.tenants.only_own = not self.keys.required
         self._tenancy = Tenancy(
             self.clock,
             stores,
@@ -275,6 +298,7 @@ class Engine:
             rate=self._config.rate,
             subsecond=self.subsecond,
             secrets=self._secrets,
+            interval_seconds_min=self.tenants.interval_seconds_min,
         )
         # A keyless or embedded engine works as the tenant of its settings.
         own = self.of(self.tenant)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
+from engine.core.access import TENANT_RULE, is_tenant_name
 from engine.core.errors import ConfigError
 from engine.core.identity import parse_instant
 
@@ -33,6 +34,7 @@ class Config:
     lock_timeout_seconds: float = 0.0
     drain_timeout_seconds: float = 25.0  # Below the 30 s after which container runtimes kill.
     master_key_file: Path | None = None
+    admin_key_file: Path | None = None  # Of the first API key, an administrator's.
     jitter_subsecond: bool = True
     history_days: int = 7
     history_runs: int = 1_000_000
@@ -72,8 +74,7 @@ def load_config(
 def read_listen(text: str) -> tuple[str, int] | Path:
     """`HOST:PORT` as a pair, `unix:PATH` as the socket's path. Raises ValueError.
 
-    Without keys the engine answers whoever reaches it, so only loopback and sockets are accepted
-    (SPEC §11). Port 0 lets the kernel choose.
+    Port 0 lets the kernel choose.
     """
     if text.startswith("unix:"):
         if not (path := text.removeprefix("unix:")):
@@ -83,17 +84,18 @@ def read_listen(text: str) -> tuple[str, int] | Path:
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
         raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH")
-    if not _is_loopback(host):
-        raise ValueError(
-            f"{host or 'all addresses'} is not loopback; without keys listen on "
-            "127.0.0.1, [::1], localhost or unix:PATH"
-        )
+    if not host:
+        raise ValueError(f"{text!r} has no host: for all addresses write 0.0.0.0 or [::]")
     return host, int(port)
 
 
-def _is_loopback(host: str) -> bool:
+def is_private(listen: str) -> bool:
+    """Whether only this machine can reach what listens there: loopback or a Unix socket."""
+    place = read_listen(listen)
+    if isinstance(place, Path) or place[0] == "localhost":
+        return True
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return ip_address(place[0]).is_loopback
     except ValueError:
         return False
 
@@ -151,10 +153,9 @@ def _listen(value: object) -> str:
 
 
 def _tenant(value: object) -> str:
-    # The grammar of schedule names: the id hashes both, and both stand in headers and URLs.
     text = _text(value)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}", text):
-        raise ValueError(f"{text!r} is not a name: letters, digits, '.', '_', '-', at most 128")
+    if not is_tenant_name(text):
+        raise ValueError(f"{text!r}: {TENANT_RULE}")
     return text
 
 
@@ -186,6 +187,7 @@ _SETTINGS: dict[str, _Setting] = {
     "rate": _Setting(("delivery", "rate"), _whole(1, 1_000_000)),
     "burst": _Setting(("delivery", "burst"), _whole(1, 1_000_000)),
     "concurrency": _Setting(("delivery", "concurrency"), _whole(1, 10_000)),
+    "admin_key_file": _Setting(("auth", "admin_key_file"), _path),
     "jitter_subsecond": _Setting(("jitter", "subsecond"), _switch),
     "history_days": _Setting(("history", "days"), _whole(1, 3_650)),
     "history_runs": _Setting(("history", "runs"), _whole(1_000, 1_000_000_000)),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config, load_config, read_listen
+from engine.config import Config, is_private, load_config, read_listen
 from engine.core.errors import ConfigError
 
 
@@ -39,7 +39,7 @@ def test_every_fault_of_every_source_is_in_one_error(tmp_path: Path):
     path.write_text("[delivery]\nrate = true\nbrust = 1\n[histroy]\n")
     with pytest.raises(ConfigError) as caught:
         load_config(
-            {"listen": "0.0.0.0:80", "clock_start_ms": "noon"},
+            {"listen": ":80", "clock_start_ms": "noon"},
             {"OFFBEAT_HISTORY__DAY": "7", "OFFBEAT_DELIVERY__CONCURRENCY": "0"},
             path,
         )
@@ -49,7 +49,7 @@ def test_every_fault_of_every_source_is_in_one_error(tmp_path: Path):
     assert f"{path}: no section [histroy] (did you mean history?)" in text
     assert "OFFBEAT_HISTORY__DAY is not a setting (did you mean OFFBEAT_HISTORY__DAYS?)" in text
     assert "OFFBEAT_DELIVERY__CONCURRENCY: 0 is not a whole number from 1 to 10,000" in text
-    assert "--listen: 0.0.0.0 is not loopback" in text
+    assert "--listen: ':80' has no host: for all addresses write 0.0.0.0 or [::]" in text
     assert "--clock-start: " in text
 
 
@@ -92,16 +92,34 @@ def test_the_burst_is_a_tenth_of_the_rate_unless_given(rate: int, burst: int | N
         ("127.0.0.1:8420", ("127.0.0.1", 8420)),
         ("localhost:0", ("localhost", 0)),
         ("[::1]:8420", ("::1", 8420)),
+        ("0.0.0.0:8420", ("0.0.0.0", 8420)),
+        ("example.com:80", ("example.com", 80)),
         ("unix:/run/offbeat.sock", Path("/run/offbeat.sock")),
     ],
 )
-def test_a_place_to_listen_is_loopback_or_a_socket(text: str, place: object):
+def test_a_place_to_listen_is_an_address_or_a_socket(text: str, place: object):
     assert read_listen(text) == place
 
 
-@pytest.mark.parametrize(
-    "text", ["0.0.0.0:1", ":8420", "example.com:80", "127.0.0.1", "127.0.0.1:65536", "unix:", ""]
-)
+@pytest.mark.parametrize("text", [":8420", "127.0.0.1", "127.0.0.1:65536", "unix:", ""])
 def test_any_other_place_to_listen_is_refused(text: str):
-    with pytest.raises(ValueError, match=r"not loopback|is not HOST:PORT|needs a path"):
+    with pytest.raises(ValueError, match=r"has no host|is not HOST:PORT|needs a path"):
         read_listen(text)
+
+
+@pytest.mark.parametrize(
+    ("listen", "private"),
+    [
+        ("127.0.0.1:1", True),
+        ("127.9.9.9:1", True),
+        ("[::1]:1", True),
+        ("localhost:1", True),
+        ("unix:/run/offbeat.sock", True),
+        ("0.0.0.0:1", False),
+        ("[::]:1", False),
+        ("192.168.0.1:1", False),
+        ("localhost.example.com:1", False),
+    ],
+)
+def test_private_is_what_only_this_machine_can_reach(listen: str, private: bool):
+    assert is_private(listen) is private

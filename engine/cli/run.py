@@ -29,7 +29,7 @@ DEFAULT_FILE = Path("offbeat.toml")
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help=f"HOST:PORT on loopback, or unix:PATH (default {_DEFAULTS.listen}).",
+    help=f"HOST:PORT (without keys on loopback) or unix:PATH (default {_DEFAULTS.listen}).",
 )
 @click.option(
     "--tenant", metavar="NAME", help=f"Whose schedules these are (default {_DEFAULTS.tenant})."

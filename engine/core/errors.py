@@ -40,6 +40,15 @@ class Conflict(OffbeatError):
     """The request contradicts what is stored (HTTP 409, exit 5)."""
 
 
+class LimitReached(OffbeatError):
+    """There is no room for more: the limit's name and value (HTTP 409, exit 5)."""
+
+    def __init__(self, name: str, value: int, detail: str) -> None:
+        super().__init__(detail)
+        self.name = name
+        self.value = value
+
+
 class PreconditionFailed(OffbeatError):
     """`If-Match` names another revision (HTTP 412, exit 5)."""
 

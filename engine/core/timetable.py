@@ -118,6 +118,11 @@ def default_jitter(trigger: Trigger, deadline_seconds: int | None) -> int:
     )
 
 
+def interval_seconds(trigger: Trigger) -> int | None:
+    """The shortest time between two occurrences; None for a trigger that occurs once."""
+    return _rhythm(trigger)[1]
+
+
 def _rhythm(trigger: Trigger) -> tuple[bool, int | None]:
     """Whether a trigger lands on :00, and its interval in seconds."""
     match trigger:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from engine.clock import Clock
-from engine.core.errors import OffbeatError
+from engine.core.access import INTERVAL_SECONDS_MIN
+from engine.core.errors import Fault, Invalid, OffbeatError
 from engine.core.identity import schedule_id
-from engine.core.model import Draft, Pause, Run, Schedule
+from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
+from engine.core.timetable import interval_seconds
 from engine.store import DueRun, KnownTimetable, ScheduleStore, Stored
 
 
@@ -26,29 +28,48 @@ class Schedules:
     """One tenant's schedules. Errors are those of `core.errors`; what returns is durable."""
 
     def __init__(
-        self, clock: Clock, store: ScheduleStore, agenda: Agenda, held: Held, *, tenant: str
+        self,
+        clock: Clock,
+        store: ScheduleStore,
+        agenda: Agenda,
+        held: Held,
+        *,
+        tenant: str,
+        interval_seconds_min: Callable[[str], int],
     ) -> None:
+        """`interval_seconds_min`: the least interval that a tenant's schedules may have."""
         self._clock = clock
         self._store = store
         self._agenda = agenda
         self._held = held
         self._tenant = tenant
+        self._interval_seconds_min = interval_seconds_min
 
     async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]:
         """Create or replace; the schedule, and whether it was created."""
+        self._check(draft)
         return self._learn(await self._store.put(draft, self._clock.now_ms(), if_match=if_match))
 
     async def put_many(self, drafts: Sequence[Draft]) -> list[tuple[Schedule, bool] | OffbeatError]:
         """Create or replace each in one commit; in the place of one that is refused, why."""
-        results = await self._store.put_many(drafts, self._clock.now_ms())
+        refusals = [self._refusal(draft) for draft in drafts]
+        rest = [draft for draft, refusal in zip(drafts, refusals, strict=True) if not refusal]
+        stored = iter(await self._store.put_many(rest, self._clock.now_ms()))
+        results = [refusal or next(stored) for refusal in refusals]
         return [r if isinstance(r, OffbeatError) else self._learn(r) for r in results]
 
     async def update(
         self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
     ) -> Schedule:
         """Read, change and store in one transaction."""
+
+        def checked(schedule: Schedule) -> Draft:
+            draft = change(schedule)
+            self._check(draft)
+            return draft
+
         stored = await self._store.update(
-            self._identify(name), change, self._clock.now_ms(), if_match=if_match
+            self._identify(name), checked, self._clock.now_ms(), if_match=if_match
         )
         return self._learn(stored)[0]
 
@@ -81,6 +102,28 @@ class Schedules:
         run, due = await self._store.trigger(self._identify(name), self._clock.now_ms())
         self._held.offer((due,))
         return run
+
+    def _check(self, draft: Draft) -> None:
+        if refusal := self._refusal(draft):
+            raise refusal
+
+    def _refusal(self, draft: Draft) -> Invalid | None:
+        """Why the tenant may not have this schedule."""
+        least = self._interval_seconds_min(self._tenant)
+        if least <= INTERVAL_SECONDS_MIN:
+            return None
+        trigger = draft.definition.trigger
+        interval = interval_seconds(trigger)
+        if interval is None or interval >= least:
+            return None
+        member = "/cron" if isinstance(trigger, CronTrigger) else "/every"
+        return Invalid(
+            Fault(
+                member,
+                f"occurs every {interval} s; this tenant's interval_seconds_min is {least}: "
+                "write what occurs less often",
+            )
+        )
 
     def _identify(self, name: str) -> str:
         """A name's id. Only this tenant's ids can be made this way: another's are not to be had."""

@@ -60,8 +60,12 @@ class Tenancy:
         rate: int,
         subsecond: bool,
         secrets: Callable[[str], Sequence[str]],
+        interval_seconds_min: Callable[[str], int],
     ) -> None:
-        """`rate`: of the token bucket; `secrets`: the active ones of a tenant."""
+        """`rate`: of the token bucket; the two functions are asked about a tenant.
+
+        `secrets`: the active ones; `interval_seconds_min`: the least that its schedules may have.
+        """
         self._clock = clock
         self._stores = stores
         self._agenda = agenda
@@ -69,6 +73,7 @@ class Tenancy:
         self._rate = rate
         self._subsecond = subsecond
         self._secrets = secrets
+        self._interval_seconds_min = interval_seconds_min
         self.of = lru_cache(TENANTS_KEPT)(self._of)
 
     def _of(self, tenant: str) -> TenantServices:
@@ -78,7 +83,14 @@ class Tenancy:
             clock=clock,
             subsecond=self._subsecond,
             secrets=self._secrets(tenant),
-            schedules=Schedules(clock, stores.schedules, self._agenda, waiting, tenant=tenant),
+            schedules=Schedules(
+                clock,
+                stores.schedules,
+                self._agenda,
+                waiting,
+                tenant=tenant,
+                interval_seconds_min=self._interval_seconds_min,
+            ),
             runs=Runs(stores.runs, tenant=tenant),
             flows=Flows(stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),

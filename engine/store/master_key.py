@@ -10,11 +10,11 @@ import hmac
 import os
 import secrets
 import sqlite3
-import stat
 from contextlib import closing
 from pathlib import Path
 
 from engine.core.errors import ConfigError, StoreRefused
+from engine.secret_file import read_secret_file
 from engine.store.database import look
 from engine.store.statements import statements
 
@@ -41,13 +41,7 @@ def master_key(database: Path, file: Path | None, *, is_new: bool) -> bytes:
 
 def read_master_key(path: Path) -> bytes:
     """The key in an operator's file: 64 hexadecimal digits. Raises `ConfigError`."""
-    try:
-        text = path.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the master key file {path} cannot be read: {error}") from None
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise ConfigError(f"the master key file {path} is open to others: chmod 600 {path}")
-    return _key(text, path)
+    return _key(read_secret_file(path, "master key"), path)
 
 
 def remember_key(database: Path, key: bytes) -> None:

@@ -22,6 +22,7 @@ from engine.core.model import (
 )
 from engine.core.owed import last_owed_ms
 from engine.store import DueRun, KnownTimetable, Stored, downtime, overlap, revisions, settlement
+from engine.store.access import count_new_schedule
 from engine.store.rows import (
     named_rows,
     run_of,
@@ -122,6 +123,7 @@ def delete(
         now_ms=now_ms,
     )
     db.execute(SQL["delete_schedule"], {"id": row_id, "now": now_ms})
+    db.execute(SQL["count_deleted_schedule"], (row["tenant"],))
     db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
 
 
@@ -232,6 +234,8 @@ def _store(
     )
     if previous is not None and _same(previous, schedule):
         return Stored(schedule=previous, created=False)
+    if row is None or row["deleted_at"] is not None:
+        count_new_schedule(db, definition.tenant, now_ms)
     if row is not None:
         _settle_past(db, row, previous, schedule, other_rules)
     timetable_id, target_id, flow_id = _intern(db, schedule)

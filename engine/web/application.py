@@ -1,40 +1,52 @@
-"""The engine's HTTP interface: every address, method and handler in one table (SPEC §10)."""
+"""The engine's HTTP interface: every address, method, scope and handler in one table (SPEC §10).
+
+A route that gives figures of the whole node, other tenants' runs among them, is for administrators.
+"""
 
 from aiohttp import web
 
-from engine.web import audit, batch, flows, herd, monitor, runs, schedules, system
+from engine.core.access import Scope
+from engine.web import audit, batch, flows, herd, keys, monitor, runs, schedules, system, tenants
+from engine.web.access import Route
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.ports import ENGINE, EngineFace
 from engine.web.problems import answer_problems
 
 ROUTES = (
-    web.get("/livez", system.livez),
-    web.get("/readyz", system.readyz),
-    web.get("/metrics", system.metrics),
-    web.get("/v1/secrets", system.list_secrets),
-    web.get("/v1/schedules", schedules.list_schedules),
-    web.post("/v1/schedules:batch", batch.put_batch),
-    web.get("/v1/schedules/{name}", schedules.get_schedule),
-    web.put("/v1/schedules/{name}", schedules.put_schedule),
-    web.patch("/v1/schedules/{name}", schedules.patch_one),
-    web.delete("/v1/schedules/{name}", schedules.delete_schedule),
-    web.get("/v1/schedules/{name}/occurrences", schedules.list_occurrences),
+    Route("GET", "/livez", None, system.livez),
+    Route("GET", "/readyz", None, system.readyz),
+    Route("GET", "/metrics", Scope.READ, system.metrics, open_here=True),
+    Route("GET", "/v1/secrets", Scope.WRITE, system.list_secrets),
+    Route("GET", "/v1/schedules", Scope.READ, schedules.list_schedules),
+    Route("POST", "/v1/schedules:batch", Scope.WRITE, batch.put_batch),
+    Route("GET", "/v1/schedules/{name}", Scope.READ, schedules.get_schedule),
+    Route("PUT", "/v1/schedules/{name}", Scope.WRITE, schedules.put_schedule),
+    Route("PATCH", "/v1/schedules/{name}", Scope.WRITE, schedules.patch_one),
+    Route("DELETE", "/v1/schedules/{name}", Scope.WRITE, schedules.delete_schedule),
+    Route("GET", "/v1/schedules/{name}/occurrences", Scope.READ, schedules.list_occurrences),
     # Before them stands `{name}` for the other methods: a name holds no colon.
-    web.post("/v1/schedules/{name}:pause", schedules.pause_schedule),
-    web.post("/v1/schedules/{name}:resume", schedules.resume_schedule),
-    web.post("/v1/schedules/{name}:trigger", schedules.trigger_schedule),
-    web.post("/v1/schedules/{name}:backfill", schedules.backfill_schedule),
-    web.get("/v1/runs", runs.list_runs),
-    web.get("/v1/runs/{id}", runs.get_run),
-    web.get("/v1/flows", flows.list_flows),
-    web.get("/v1/flows/{key}", flows.get_flow),
-    web.put("/v1/flows/{key}", flows.put_flow),
-    web.get("/v1/audit", audit.get_audit),
-    web.get("/v1/herd/forecast", herd.get_forecast),
-    web.post("/v1/herd/what-if", herd.post_what_if),
-    web.get("/v1/herd/advice", herd.get_advice),
-    web.get("/v1/herd/monitor", monitor.get_monitor),
+    Route("POST", "/v1/schedules/{name}:pause", Scope.WRITE, schedules.pause_schedule),
+    Route("POST", "/v1/schedules/{name}:resume", Scope.WRITE, schedules.resume_schedule),
+    Route("POST", "/v1/schedules/{name}:trigger", Scope.WRITE, schedules.trigger_schedule),
+    Route("POST", "/v1/schedules/{name}:backfill", Scope.WRITE, schedules.backfill_schedule),
+    Route("GET", "/v1/runs", Scope.READ, runs.list_runs),
+    Route("GET", "/v1/runs/{id}", Scope.READ, runs.get_run),
+    Route("GET", "/v1/flows", Scope.READ, flows.list_flows),
+    Route("GET", "/v1/flows/{key}", Scope.READ, flows.get_flow),
+    Route("PUT", "/v1/flows/{key}", Scope.WRITE, flows.put_flow),
+    Route("GET", "/v1/audit", Scope.READ, audit.get_audit),
+    Route("GET", "/v1/herd/forecast", Scope.ADMIN, herd.get_forecast),
+    Route("POST", "/v1/herd/what-if", Scope.ADMIN, herd.post_what_if),
+    Route("GET", "/v1/herd/advice", Scope.ADMIN, herd.get_advice),
+    Route("GET", "/v1/herd/monitor", Scope.ADMIN, monitor.get_monitor),
+    Route("GET", "/v1/tenants", Scope.ADMIN, tenants.list_tenants),
+    Route("GET", "/v1/tenants/{tenant}", Scope.ADMIN, tenants.get_tenant),
+    Route("PUT", "/v1/tenants/{tenant}", Scope.ADMIN, tenants.put_tenant),
+    Route("DELETE", "/v1/tenants/{tenant}", Scope.ADMIN, tenants.delete_tenant),
+    Route("GET", "/v1/keys", Scope.ADMIN, keys.list_keys),
+    Route("POST", "/v1/keys", Scope.ADMIN, keys.create_key),
+    Route("DELETE", "/v1/keys/{id}", Scope.ADMIN, keys.revoke_key),
 )
 
 
@@ -44,5 +56,5 @@ def create_app(engine: EngineFace) -> web.Application:
         middlewares=[answer_problems, host_guard(engine.listen)], client_max_size=BODY_BYTES_MAX
     )
     app[ENGINE] = engine
-    app.add_routes(ROUTES)
+    app.add_routes([route.definition() for route in ROUTES])
     return app

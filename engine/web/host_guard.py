@@ -11,19 +11,23 @@ from ipaddress import ip_address
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from engine.config import is_private
 from engine.web.problems import Problem
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def host_guard(listen: str) -> Middleware:
-    """A middleware for an engine that listens on `listen`; a Unix socket needs no guard."""
-    on_socket = listen.startswith("unix:")
+    """A middleware for an engine that listens on `listen`.
+
+    A Unix socket has no name, and an address that others can reach has any; keys guard it.
+    """
+    on_loopback = is_private(listen) and not listen.startswith("unix:")
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         host = request.headers.get("Host", "")
-        if not on_socket and not _is_local(host):
+        if on_loopback and not _is_local(host):
             raise Problem(
                 421, "host_not_allowed", "this engine answers to 127.0.0.1, [::1] and localhost"
             )

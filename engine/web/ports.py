@@ -1,12 +1,14 @@
 """What the web layer needs of the engine, in the words of the domain."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from engine.clock import Clock
+from engine.core.access import ApiKey, Quotas, Scope, Tenant
 from engine.core.audit import Tally
 from engine.core.backfill import Backfill
 from engine.core.curves import Figures
@@ -151,6 +153,49 @@ class Audit(Protocol):
         ...
 
 
+class Keys(Protocol):
+    """API keys."""
+
+    @property
+    def required(self) -> bool:
+        """Whether there are any, so that everybody needs one."""
+        ...
+
+    def find(self, text: str) -> ApiKey | None: ...
+
+    def wait_ms(self, key: ApiKey) -> int:
+        """Count a request of a key: 0, or how long it has to wait for the next."""
+        ...
+
+    async def create(self, *, tenant: str, scope: Scope, name: str | None) -> tuple[ApiKey, str]:
+        """A new key and its text. NotFound: there is no such tenant; Conflict without keys."""
+        ...
+
+    def page(self, *, limit: int, after_id: str | None) -> tuple[Sequence[ApiKey], str | None]:
+        """By id; and the id to go on after, None at the end."""
+        ...
+
+    async def revoke(self, key_id: str) -> None: ...
+
+
+class Tenants(Protocol):
+    """Who has schedules here. `put` says whether the tenant was made."""
+
+    async def put(self, name: str, quotas: Quotas) -> tuple[Tenant, bool]: ...
+
+    async def get(self, name: str) -> Tenant: ...
+
+    async def page(
+        self, *, limit: int, after_name: str | None
+    ) -> tuple[Sequence[Tenant], str | None]:
+        """By name; and the name to go on after, None at the end."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Conflict while it has schedules, runs or keys."""
+        ...
+
+
 class TenantFace(Protocol):
     """The engine as one tenant sees it."""
 
@@ -195,6 +240,12 @@ class EngineFace(Protocol):
         ...
 
     @property
+    def keys(self) -> Keys: ...
+
+    @property
+    def tenants(self) -> Tenants: ...
+
+    @property
     def clock(self) -> Clock: ...
 
     @property
@@ -216,10 +267,19 @@ class EngineFace(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """For whom a request acts, and what it may do."""
+
+    tenant: str
+    scope: Scope
+
+
 ENGINE: web.AppKey[EngineFace] = web.AppKey("engine")
+CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
+"""Where a request keeps its `Caller`; `access.py` puts it there."""
 
 
 def engine_of(request: web.Request) -> TenantFace:
     """The engine as the tenant for whom this request acts sees it."""
-    engine = request.app[ENGINE]
-    return engine.of(engine.tenant)
+    return request.app[ENGINE].of(request[CALLER].tenant)

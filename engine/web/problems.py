@@ -17,6 +17,7 @@ from engine.core.errors import (
     Conflict,
     Fault,
     Invalid,
+    LimitReached,
     Malformed,
     NotFound,
     OffbeatError,
@@ -67,6 +68,9 @@ def problem_of(error: OffbeatError) -> Problem:
             return Problem(404, "not_found", str(error))
         case Conflict():
             return Problem(409, "conflict", str(error))
+        case LimitReached(name=name, value=value):
+            limit = {"name": name, "value": value}
+            return Problem(409, "limit_reached", str(error), limit=limit)
         case PreconditionFailed():
             return Problem(412, "precondition_failed", str(error))
         case Unavailable():

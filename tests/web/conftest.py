@@ -182,6 +182,12 @@ class MemoryRuns:
         return page, found[limit - 1][0] if len(found) > limit else None
 
 
+class NoKeys:
+    """An engine that only its own machine can reach."""
+
+    required = False
+
+
 class MemoryEngine:
     """`ports.EngineFace` in memory, and its one tenant's `ports.TenantFace`."""
 
@@ -196,6 +202,7 @@ class MemoryEngine:
         self.registry = CollectorRegistry()
         self.listen = "127.0.0.1:8420"
         self.reasons: list[str] = []
+        self.keys = NoKeys()
 
     def of(self, tenant: str) -> "MemoryEngine":
         assert tenant == self.tenant, "there is one"

@@ -846,3 +846,60 @@ SELECT group_concat(json_array(timetable_id, tenant, url, schedules), char(10)) 
   CROSS JOIN target t ON t.id = s.target_id
   WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL AND s.paused_at IS NULL
   GROUP BY 1, 2, 3);
+
+-- name: count_new_schedule
+-- No row: the tenant has as many as it may have.
+INSERT INTO tenant (name, created_at, schedules) VALUES (:tenant, :now, 1)
+ON CONFLICT (name) DO UPDATE SET schedules = schedules + 1
+WHERE schedules < coalesce(schedules_max, :default_max) RETURNING schedules;
+
+-- name: count_deleted_schedule
+UPDATE tenant SET schedules = schedules - 1 WHERE name = ?;
+
+-- name: put_tenant
+INSERT INTO tenant (name, created_at, schedules_max, interval_seconds_min)
+VALUES (:name, :now, :schedules_max, :interval_seconds_min)
+ON CONFLICT (name) DO UPDATE SET schedules_max = excluded.schedules_max,
+  interval_seconds_min = excluded.interval_seconds_min
+RETURNING name, created_at, schedules, schedules_max, interval_seconds_min;
+
+-- name: get_tenant
+SELECT name, created_at, schedules, schedules_max, interval_seconds_min FROM tenant WHERE name = ?;
+
+-- name: list_tenants
+SELECT name, created_at, schedules, schedules_max, interval_seconds_min FROM tenant
+WHERE name > :after ORDER BY name LIMIT :limit;
+
+-- name: count_tenants
+SELECT count(*) FROM tenant;
+
+-- name: is_tenant_in_use
+-- Deleted schedules count while runs of theirs remain: the next owner of the name would see them.
+SELECT EXISTS (SELECT 1 FROM schedule WHERE tenant = :name)
+  OR EXISTS (SELECT 1 FROM api_key WHERE tenant = :name);
+
+-- name: delete_tenant
+DELETE FROM tenant WHERE name = ?;
+
+-- name: delete_flows_of_tenant
+DELETE FROM flow WHERE tenant = ?;
+
+-- name: list_keys
+SELECT id, tenant, scope, digest, name, created_at, last_used_at FROM api_key ORDER BY id;
+
+-- name: insert_key
+INSERT INTO api_key (id, tenant, scope, digest, name, created_at)
+SELECT :id, name, :scope, :digest, :key_name, :now FROM tenant WHERE name = :tenant;
+
+-- name: delete_key
+DELETE FROM api_key WHERE id = ?;
+
+-- name: mark_key_used
+UPDATE api_key SET last_used_at = ? WHERE id = ?;
+
+-- name: fault_tenants_with_another_number_of_schedules_than_is_said
+SELECT count(*) FROM tenant t WHERE t.schedules <>
+  (SELECT count(*) FROM schedule s WHERE s.tenant = t.name AND s.deleted_at IS NULL);
+
+-- name: fault_schedules_of_a_tenant_that_is_not_there
+SELECT count(*) FROM schedule s WHERE NOT EXISTS (SELECT 1 FROM tenant t WHERE t.name = s.tenant);

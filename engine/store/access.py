@@ -1,0 +1,153 @@
+"""Tenants and API keys in SQLite (the protocols of `services.tenants` and `services.keys`)."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.core.access import SCHEDULES_MAX, ApiKey, Quotas, Scope, Tenant
+from engine.core.errors import Conflict, LimitReached, NotFound
+from engine.store.statements import statements
+from engine.store.writer import Reader, Writer
+
+SQL = statements()
+
+
+class SqliteTenants:
+    """`services.tenants.TenantStore`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def put(self, name: str, quotas: Quotas, now_ms: int) -> Tenant:
+        return await self._writer.submit(lambda db: put_tenant(db, name, quotas, now_ms))
+
+    async def get(self, name: str) -> Tenant:
+        return await self._reader.read(lambda db: get_tenant(db, name))
+
+    async def page(self, *, limit: int, after_name: str) -> tuple[list[Tenant], str | None]:
+        return await self._reader.read(lambda db: page_of_tenants(db, limit, after_name))
+
+    async def delete(self, name: str) -> None:
+        await self._writer.submit(lambda db: delete_tenant(db, name))
+
+
+class SqliteKeys:
+    """`services.keys.KeyStore`."""
+
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def all(self) -> list[ApiKey]:
+        return await self._reader.read(list_keys)
+
+    async def add(self, key: ApiKey) -> None:
+        await self._writer.submit(lambda db: add_key(db, key))
+
+    async def remove(self, key_id: str) -> None:
+        await self._writer.submit(lambda db: remove_key(db, key_id))
+
+    async def mark_used(self, used: Mapping[str, int]) -> None:
+        rows = [(at_ms, key_id) for key_id, at_ms in used.items()]
+        await self._writer.submit(lambda db: db.executemany(SQL["mark_key_used"], rows).rowcount)
+
+
+def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None:
+    """Count a schedule that is about to be stored. Raises `LimitReached`, before any write."""
+    values = {"tenant": tenant, "now": now_ms, "default_max": SCHEDULES_MAX}
+    # All rows are fetched, or the statement would not be done.
+    if not db.execute(SQL["count_new_schedule"], values).fetchall():
+        quota = get_tenant(db, tenant).quotas.schedules_max
+        most = SCHEDULES_MAX if quota is None else quota
+        raise LimitReached("schedules_max", most, f"this tenant has {most:,} schedules, its most")
+
+
+def put_tenant(db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int) -> Tenant:
+    """Make a tenant, or give one other quotas."""
+    values = {
+        "name": name,
+        "now": now_ms,
+        "schedules_max": quotas.schedules_max,
+        "interval_seconds_min": quotas.interval_seconds_min,
+    }
+    (row,) = db.execute(SQL["put_tenant"], values).fetchall()
+    return _tenant(row)
+
+
+def get_tenant(db: sqlite3.Connection, name: str) -> Tenant:
+    """One tenant. Raises `NotFound`."""
+    row = db.execute(SQL["get_tenant"], (name,)).fetchone()
+    if row is None:
+        raise NotFound("there is no such tenant")
+    return _tenant(row)
+
+
+def page_of_tenants(
+    db: sqlite3.Connection, limit: int, after_name: str
+) -> tuple[list[Tenant], str | None]:
+    """Tenants by name, those after `after_name`; and the name to go on after."""
+    rows = db.execute(SQL["list_tenants"], {"after": after_name, "limit": limit + 1})
+    found = [_tenant(row) for row in rows]
+    return found[:limit], found[limit - 1].name if len(found) > limit else None
+
+
+def delete_tenant(db: sqlite3.Connection, name: str) -> None:
+    """Delete a tenant that has nothing. Raises `NotFound`, `Conflict`."""
+    get_tenant(db, name)
+    (in_use,) = db.execute(SQL["is_tenant_in_use"], {"name": name}).fetchone()
+    if in_use:
+        raise Conflict(
+            "delete the schedules and revoke the keys of this tenant first; "
+            "it can go when the history of its runs has gone"
+        )
+    db.execute(SQL["delete_flows_of_tenant"], (name,))
+    db.execute(SQL["delete_tenant"], (name,))
+
+
+def list_keys(db: sqlite3.Connection) -> list[ApiKey]:
+    """Every key, by id."""
+    return [
+        ApiKey(
+            key_id=key_id,
+            tenant=tenant,
+            scope=Scope(scope),
+            digest=digest,
+            name=name,
+            created_at_ms=created_at,
+            last_used_at_ms=last_used_at,
+        )
+        for key_id, tenant, scope, digest, name, created_at, last_used_at in db.execute(
+            SQL["list_keys"]
+        )
+    ]
+
+
+def add_key(db: sqlite3.Connection, key: ApiKey) -> None:
+    """Store a key. Raises `NotFound` when its tenant is not there."""
+    values = {
+        "id": key.key_id,
+        "tenant": key.tenant,
+        "scope": key.scope,
+        "digest": key.digest,
+        "key_name": key.name,
+        "now": key.created_at_ms,
+    }
+    if not db.execute(SQL["insert_key"], values).rowcount:
+        raise NotFound("there is no such tenant: make it first")
+
+
+def remove_key(db: sqlite3.Connection, key_id: str) -> None:
+    """Delete a key. Raises `NotFound`."""
+    if not db.execute(SQL["delete_key"], (key_id,)).rowcount:
+        raise NotFound("there is no such key")
+
+
+def _tenant(row: Sequence[Any]) -> Tenant:
+    name, created_at, schedules, schedules_max, interval_seconds_min = row
+    return Tenant(
+        name=name,
+        quotas=Quotas(schedules_max=schedules_max, interval_seconds_min=interval_seconds_min),
+        schedules=schedules,
+        created_at_ms=created_at,
+    )

@@ -1,0 +1,97 @@
+"""Who is asking, and whether they may: keys, scopes and rates, before a handler is reached.
+
+Each route says once which scope it needs (`application.ROUTES`). While the engine has no keys
+everybody is its one tenant's administrator, since only this machine can ask. Where another
+tenant's resource would be there is nothing: names and ids are looked up among the caller's own.
+
+Statuses and `WWW-Authenticate` are those of RFC 6750 §3.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from engine.config import is_private
+from engine.core.access import ApiKey, Scope
+from engine.services.keys import REQUESTS_BURST, REQUESTS_PER_SECOND
+from engine.web.ports import CALLER, ENGINE, Caller
+from engine.web.problems import Problem
+
+REALM = 'Bearer realm="offbeat"'
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An address, the scope that it needs (None: anybody may ask) and what answers there."""
+
+    method: str
+    path: str
+    scope: Scope | None
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    open_here: bool = False
+    """Whether no key is needed while only this machine can ask."""
+
+    def definition(self) -> web.RouteDef:
+        """What aiohttp is given."""
+        return web.RouteDef(self.method, self.path, self._guarded(), {})
+
+    def _guarded(self) -> Handler:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            request[CALLER] = _caller(request, self)
+            return await self.handler(request)
+
+        return answer
+
+
+def _caller(request: web.Request, route: Route) -> Caller:
+    """For whom the request acts. Raises Problem 401, 403 or 429."""
+    engine = request.app[ENGINE]
+    needed = None if route.open_here and is_private(engine.listen) else route.scope
+    if needed is None or not engine.keys.required:
+        return Caller(tenant=engine.tenant, scope=Scope.ADMIN)
+    key = _key(request)
+    wait_ms = engine.keys.wait_ms(key)
+    if wait_ms:
+        raise _too_many(wait_ms)
+    if not key.scope.allows(needed):
+        raise _insufficient(key.scope, needed)
+    return Caller(tenant=key.tenant, scope=key.scope)
+
+
+def _key(request: web.Request) -> ApiKey:
+    given = request.headers.getall("Authorization", [])
+    if not given:
+        detail = "send an API key: Authorization: Bearer obk_..."
+        raise Problem(401, "key_required", detail, headers={"WWW-Authenticate": REALM})
+    scheme, _, text = given[0].partition(" ")
+    is_bearer = len(given) == 1 and scheme.lower() == "bearer"
+    key = request.app[ENGINE].keys.find(text.strip()) if is_bearer else None
+    if key is None:
+        # The same for a key that never was, that was revoked, or that is half right.
+        challenge = f'{REALM}, error="invalid_token"'
+        detail = "that is no key of this engine, or it was revoked; send one as Bearer obk_..."
+        raise Problem(401, "key_unknown", detail, headers={"WWW-Authenticate": challenge})
+    return key
+
+
+def _insufficient(has: Scope, needed: Scope) -> Problem:
+    challenge = f'{REALM}, error="insufficient_scope", scope="{needed}"'
+    return Problem(
+        403,
+        "insufficient_scope",
+        f"this needs a key of scope {needed}; the scope of this key is {has}",
+        headers={"WWW-Authenticate": challenge},
+        scope=needed,
+    )
+
+
+def _too_many(wait_ms: int) -> Problem:
+    return Problem(
+        429,
+        "rate_limited",
+        f"a key may ask {REQUESTS_PER_SECOND} times a second, {REQUESTS_BURST} times at once",
+        headers={"Retry-After": str(-(-wait_ms // 1_000))},
+        limit={"name": "requests_per_second", "value": REQUESTS_PER_SECOND},
+    )

@@ -1,0 +1,82 @@
+"""`/v1/tenants`: who has schedules here, and how many each may have. For administrators."""
+
+from typing import Any
+
+from aiohttp import web
+
+from engine.core.access import (
+    INTERVAL_SECONDS_MIN,
+    SCHEDULES_MAX,
+    TENANT_RULE,
+    Quotas,
+    Tenant,
+    is_tenant_name,
+)
+from engine.core.errors import Fault, Invalid
+from engine.core.fields import Fields
+from engine.core.identity import format_instant
+from engine.web.json_bodies import json_response, list_response, read_json
+from engine.web.ports import ENGINE
+from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
+
+# A year, as the longest interval (SPEC §3).
+INTERVAL_SECONDS_MAX = 31_536_000
+# Beyond what any node holds.
+SCHEDULES_QUOTA_MAX = 1_000_000_000
+
+INPUT_FIELDS = frozenset({"schedules_max", "interval_seconds_min"})
+SHOWN_FIELDS = frozenset({"name", "schedules", "created_at"})
+
+
+async def put_tenant(request: web.Request) -> web.Response:
+    """Make a tenant (201) or give one other quotas (200); what is left out is the default."""
+    faults: list[Fault] = []
+    known = INPUT_FIELDS | SHOWN_FIELDS
+    fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
+    quotas = Quotas(
+        schedules_max=fields.integer("schedules_max", None, low=0, high=SCHEDULES_QUOTA_MAX),
+        interval_seconds_min=fields.integer(
+            "interval_seconds_min", None, low=1, high=INTERVAL_SECONDS_MAX
+        ),
+    )
+    name = request.match_info["tenant"]
+    if not is_tenant_name(name):
+        faults.append(Fault("", TENANT_RULE))
+    if faults:
+        raise Invalid(*faults)
+    tenant, is_new = await request.app[ENGINE].tenants.put(name, quotas)
+    return json_response(_document(tenant), status=201 if is_new else 200)
+
+
+async def get_tenant(request: web.Request) -> web.Response:
+    return json_response(_document(await request.app[ENGINE].tenants.get(_name(request))))
+
+
+async def delete_tenant(request: web.Request) -> web.Response:
+    """409 while it has schedules, history of their runs, or keys."""
+    await request.app[ENGINE].tenants.delete(_name(request))
+    return web.Response(status=204)
+
+
+async def list_tenants(request: web.Request) -> web.Response:
+    """By name."""
+    with query_of(request, "limit", "cursor") as query:
+        limit, after_name = read_limit(query), read_name_cursor(query)
+    page, next_name = await request.app[ENGINE].tenants.page(limit=limit, after_name=after_name)
+    return await list_response(map(_document, page), write_cursor(next_name))
+
+
+def _name(request: web.Request) -> str:
+    return request.match_info["tenant"]
+
+
+def _document(tenant: Tenant) -> dict[str, Any]:
+    quotas = tenant.quotas
+    most, least = quotas.schedules_max, quotas.interval_seconds_min
+    return {
+        "name": tenant.name,
+        "schedules": tenant.schedules,
+        "schedules_max": SCHEDULES_MAX if most is None else most,
+        "interval_seconds_min": INTERVAL_SECONDS_MIN if least is None else least,
+        "created_at": format_instant(tenant.created_at_ms),
+    }
