@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from engine import __version__
 from engine.clock import Clock, SystemClock
 from engine.config import Config, is_private
+from engine.core.access import ApiKey
 from engine.core.bucket import TokenBucket
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
@@ -143,6 +144,8 @@ class Engine:
         return self._tenancy.of(tenant)
 
     async def _start(self) -> None:
+        file = self._config.admin_key_file
+        admin = read_admin_key(file, self.tenant) if file else None
         path = await self._take_directory()
         self._writer = Writer(self.clock, path, busy=self._busy)
         self._writer.on_commit = self.figures.commit
@@ -152,7 +155,7 @@ class Engine:
         await journal_reader.open()
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
-        await self._read_keys(api_reader)
+        await self._read_keys(api_reader, admin)
         self._assemble(journal_reader, api_reader, herd_reader)
         self._assemble_tenancy(api_reader)
         self._spawn(self._writer.run())
@@ -187,13 +190,9 @@ class Engine:
             # We write and checkpoint on one connection, which stays clear of the fault.
             log.warning("sqlite_before_wal_reset_fix", version=sqlite3.sqlite_version)
 
-    async def _read_keys(self, api_reader: Reader) -> None:
-        path = self._config.admin_key_file
-        self.keys = Keys(
-            self.clock,
-            SqliteKeys(self._writer, api_reader),
-            of_file=read_admin_key(path, self.tenant) if path else None,
-        )
+    async def _read_keys(self, api_reader: Reader, of_file: ApiKey | None) -> None:
+        store = SqliteKeys(self._writer, api_reader)
+        self.keys = Keys(self.clock, store, of_file=of_file)
         await self.keys.load()
         if not self.keys.required and not is_private(self.listen):
             raise ConfigError(

@@ -280,7 +280,8 @@ def test_a_key_that_is_lost_for_good_can_be_replaced(used: Engine) -> None:
 
 
 def test_a_journal_of_before_fingerprints_takes_the_key_that_is_there(used: Engine) -> None:
-    execute(used.database, "DROP TABLE master_key; PRAGMA user_version = 5")
+    later = "DROP TABLE api_key; DROP TABLE tenant"
+    execute(used.database, f"{later}; DROP TABLE master_key; PRAGMA user_version = 5")
     used.start()
     used.stop()
     rekeyed(used.database)

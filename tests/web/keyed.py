@@ -16,7 +16,7 @@ from engine.config import Config
 from engine.core.access import Quotas, Scope
 from engine.testing import FakeTransport
 from engine.web.application import create_app
-from engine.web.server import Server, start_server
+from engine.web.server import Listener, Server, start_server
 
 ADMIN_KEY = "obk_operator_" + "0123456789abcdef" * 4
 TENANTS = ("acme", "globex")
@@ -87,7 +87,9 @@ def keyed_node(directory: Path) -> Iterator[Node]:
     with asyncio.Runner() as runner:
         engine = Engine(config, transport=lambda: transport)
         runner.run(engine.__aenter__())
-        server = runner.run(start_server(create_app(engine), config.listen))
+        listener = Listener(config.listen)
+        listener.bind()
+        server = runner.run(start_server(create_app(engine), listener))
         node = Node(runner, engine, server)
         for tenant in TENANTS:
             runner.run(engine.tenants.put(tenant, Quotas()))

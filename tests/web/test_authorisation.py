@@ -20,6 +20,7 @@ REPORT = {
     "flow_key": "acme-flow",
 }
 NOWHERE = "sch_00000000000000000000000000@2026-11-30T12:00:00Z"
+PLAIN = {"every": 60, "target": {"url": "http://127.0.0.1:9/"}}
 SPAN = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", "dry_run": True}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -44,7 +45,7 @@ CASES = [
     Case("GET /v1/schedules", READ, 200, 200),
     Case("POST /v1/schedules:batch", WRITE, 200, 200, body=b"", headers=NDJSON),
     Case("GET /v1/schedules/{name}", READ, 200, 404, "/v1/schedules/report"),
-    Case("PUT /v1/schedules/{name}", WRITE, 200, 201, "/v1/schedules/report", REPORT),
+    Case("PUT /v1/schedules/{name}", WRITE, 200, 201, "/v1/schedules/report", PLAIN),
     Case("PATCH /v1/schedules/{name}", WRITE, 200, 404, "/v1/schedules/report", {"priority": 2}),
     Case("DELETE /v1/schedules/{name}", WRITE, 204, 404, "/v1/schedules/report"),
     Case("GET /v1/schedules/{name}/occurrences", READ, 200, 404,
