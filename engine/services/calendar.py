@@ -30,15 +30,19 @@ class Observation:
 
 
 class Calendar:
-    """Remembers the last look, and the newest instant that the journal has seen."""
+    """Remembers the last look, and the newest instant that was believed.
 
-    def __init__(self, clock: Clock, *, alive_ms: int, newest_ms: int) -> None:
-        """`alive_ms`: when the engine last ran; `newest_ms`: the journal's last instant."""
+    Rows may be later than that: those of a clock that was ahead, after an operator has said that it
+    is right now.
+    """
+
+    def __init__(self, clock: Clock, *, alive_ms: int) -> None:
+        """`alive_ms`: when the engine last ran, by the journal."""
         self._clock = clock
         self._last_ms = alive_ms
         self._seen_ms = alive_ms
         self._monotonic_ms: int | None = None
-        self._newest_ms = newest_ms
+        self._newest_ms = alive_ms
 
     def look(self) -> Observation:
         """Read both clocks."""

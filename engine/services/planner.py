@@ -94,10 +94,9 @@ class Planner:
 
     async def start(self, progress: Progress) -> None:
         """Begin from what an earlier life reached."""
-        newest_ms = max(await self._journal.last_instant_ms(), progress.alive_ms)
-        self._calendar = Calendar(self._clock, alive_ms=progress.alive_ms, newest_ms=newest_ms)
+        self._calendar = Calendar(self._clock, alive_ms=progress.alive_ms)
         self._watermark_ms = progress.watermark_ms
-        if self._accept_clock and newest_ms - self._clock.now_ms() >= BEHIND_MS_MAX:
+        if self._accept_clock and progress.alive_ms - self._clock.now_ms() >= BEHIND_MS_MAX:
             await self._journal.reset_progress(self._clock.now_ms())
             self._watermark_ms = self._clock.now_ms()
             self._calendar.accept()

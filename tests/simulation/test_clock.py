@@ -106,14 +106,21 @@ def test_accept_clock_plans_from_the_clock_and_repeats_no_run(directory: Path) -
             await put(engine, "minutely", cron="* * * * *", jitter_seconds=0)
             await world.until("2026-11-30T12:01:30Z")
         first = len(world.sent())
-        world.clock.step(-25 * HOUR_MS)
+        world.clock.step(-50 * HOUR_MS)
         async with world.engine(accept_clock=True) as engine:
             await put(engine, "new", cron="* * * * *", jitter_seconds=0)
             await world.clock.run_for(70 * MINUTE_MS)
             assert engine.unready() == []
+        async with world.engine() as engine:  # It is remembered: once is enough.
+            await world.clock.run_for(20 * MINUTE_MS)
+            assert engine.unready() == []
+        world.clock.step(-25 * HOUR_MS)
+        async with world.engine() as engine:  # And it is no leave for the next time.
+            await world.clock.run_for(MINUTE_MS)
+            assert "--accept-clock" in engine.unready()[0]
         keys = [s.key for s in world.sent()]
         assert len(set(keys)) == len(keys)
-        assert [s.name for s in world.sent()[first:]] == ["new"] * 70
+        assert [s.name for s in world.sent()[first:]] == ["new"] * 90
 
     simulate(main, directory, "2026-11-30T11:59:30Z")
 
