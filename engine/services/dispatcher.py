@@ -96,6 +96,7 @@ class Dispatcher:
         self._figures = figures
         self._concurrency = concurrency
         self._claimed: deque[tuple[Claim, HeldRun]] = deque()
+        self._late: list[tuple[Claim, HeldRun]] = []  # Past their deadline before they could start.
         self._deliveries: set[_Delivery] = set()
         self._recorder = Recorder(journal, waiting, figures)
         self._recorder.on_recorded = self._recorded
@@ -109,7 +110,7 @@ class Dispatcher:
     @property
     def inflight(self) -> int:
         """Attempts under way, those that are about to start included."""
-        return len(self._claimed) + len(self._deliveries)
+        return len(self._claimed) + len(self._late) + len(self._deliveries)
 
     @property
     def limit(self) -> int:
@@ -133,6 +134,7 @@ class Dispatcher:
             try:
                 await self._claim_until_stopped()
                 while self.inflight or self._recorder:
+                    await self._expire_late()
                     self._wake.clear()
                     await self._wake.wait()
             finally:
@@ -147,12 +149,14 @@ class Dispatcher:
     def abandon(self) -> None:
         """Break off what is under way; the next life finds it attempting and makes it again."""
         self._claimed.clear()
+        self._late.clear()
         for delivery in self._deliveries:
             if delivery.task:
                 delivery.task.cancel()
 
     async def run_once(self) -> int:
         """Claim once; how many runs were taken from the queue."""
+        await self._expire_late()
         count, dry_ms = self._allowance()
         if not count:
             return 0
@@ -192,6 +196,21 @@ class Dispatcher:
                     await self._wake.wait()
             except TimeoutError:
                 pass
+
+    async def _expire_late(self) -> None:
+        """The commit of a claim may wait for the disk, and deadlines go by meanwhile."""
+        while self._late:
+            late = self._late[:]
+            try:
+                due = await self._journal.expire([c for c, _ in late], self._clock.now_ms())
+            except Unavailable:
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            del self._late[: len(late)]
+            for _, run in late:
+                self._waiting.withdraw(run, self._clock.monotonic_ms())
+                self._figures.end(State.FAILED, "expired")
+            self._waiting.bring_forward(due)
 
     def _allowance(self) -> tuple[int, int]:
         """How many runs may be claimed now, and for how long only tokens were missing until now."""
@@ -238,7 +257,11 @@ class Dispatcher:
         now_ms = self._clock.now_ms()
         self._bucket.reserve(self._clock.monotonic_ms(), count)
         for _ in range(count):
-            self._start(*self._claimed.popleft(), now_ms)
+            claim, run = self._claimed.popleft()
+            if claim.expires_at_ms is not None and now_ms >= claim.expires_at_ms:
+                self._late.append((claim, run))
+            else:
+                self._start(claim, run, now_ms)
         if self._claimed:
             asyncio.get_running_loop().call_soon(self._start_some)
         else:
@@ -304,7 +327,6 @@ class Dispatcher:
         """What the outcome makes of the run."""
         claim = delivery.claim
         now_ms = self._clock.now_ms()
-        deadline = claim.deadline_seconds
         decision = decide(
             claim.retry,
             key,
@@ -314,9 +336,7 @@ class Dispatcher:
             first_attempt_at_ms=claim.first_attempt_at_ms or delivery.started_at_ms,
             # Neither the closed door nor the probe uses up a run's attempts.
             attempts_granted_from=claim.granted_from + delivery.is_probe,
-            expires_at_ms=None
-            if deadline is None
-            else claim.scheduled_for_ms + deadline * 1_000 + 1,
+            expires_at_ms=claim.expires_at_ms,
         )
         state, reason, next_ms = _disposal(decision)
         return Ended(

@@ -164,6 +164,13 @@ class Claim:
     delete_after_completion: bool
     is_exclusive: bool
 
+    @property
+    def expires_at_ms(self) -> int | None:
+        """From when on no attempt may start: the instant after the deadline."""
+        if self.deadline_seconds is None:
+            return None
+        return self.scheduled_for_ms + self.deadline_seconds * 1_000 + 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
@@ -345,6 +352,10 @@ class Journal(Protocol):
 
     async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         """Journal an attempt for each run that may have one; what has moved on drops out."""
+        ...
+
+    async def expire(self, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
+        """Take attempts back that were not made in time: their runs have expired. As `end`."""
         ...
 
     async def end(self, ended: Sequence[Ended]) -> list[HeldRun]:

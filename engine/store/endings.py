@@ -9,7 +9,7 @@ import orjson
 
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State
-from engine.store import Ended, HeldRun, overlap, schedules
+from engine.store import Claim, Ended, HeldRun, overlap, schedules
 from engine.store.statements import statements
 
 SQL = statements()
@@ -29,6 +29,20 @@ def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[HeldRun]:
         if e.claim.delete_after_completion and e.state in TERMINAL:
             _delete_when_complete(db, e)
     left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive and e.state in TERMINAL}
+    return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
+
+
+def expire(db: sqlite3.Connection, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
+    for claim in claims:
+        values = {
+            "scheduled_for": claim.scheduled_for_ms,
+            "schedule_id": claim.schedule_row,
+            "number": claim.attempt,
+            "first_attempt_at": claim.first_attempt_at_ms,
+            "now": now_ms,
+        }
+        db.execute(SQL["expire_claimed_run"], values)
+    left = {claim.schedule_row for claim in claims if claim.is_exclusive}
     return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
 
 

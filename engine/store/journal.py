@@ -126,6 +126,9 @@ class SqliteJournal:
     async def claim(self, runs: Sequence[HeldRun], now_ms: int) -> Claimed:
         return await self._writer.submit(lambda db: self._claim(db, runs, now_ms))
 
+    async def expire(self, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
+        return await self._writer.submit(lambda db: endings.expire(db, claims, now_ms))
+
     async def end(self, ended: Sequence[Ended]) -> list[HeldRun]:
         return await self._writer.submit(lambda db: endings.record(db, ended))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.identity import format_instant
 from tests.end_to_end.processes import Call, Engine, Receiver, now_ms, until
 from tests.end_to_end.verdict import drain_and_check
 
@@ -66,6 +67,33 @@ def write_at_once(engine: Engine, round_number: int) -> list[Call]:
 
     with ThreadPoolExecutor(WRITES) as pool:
         return list(pool.map(write, range(WRITES)))
+
+
+def test_a_deadline_that_goes_by_while_a_claim_waits_for_the_database_is_kept(
+    engine: Engine, receiver: Receiver
+) -> None:
+    engine.start()
+    at_ms = now_ms() // 1_000 * 1_000 + 6_000
+    schedule = engine.put(
+        "once",
+        {
+            "at": format_instant(at_ms),
+            "deadline_seconds": 1,
+            "overlap": "skip",
+            "target": {"url": receiver.url("/")},
+        },
+    )
+    until(lambda: engine.runs("state=planned"), "it is planned")
+    with held(engine.database):
+        assert now_ms() < at_ms, "held before it is due"
+        assert engine.outlives((at_ms + 1_500 - now_ms()) / 1_000)
+    until(lambda: engine.runs("state=failed"), "it has expired")
+    [run] = engine.runs()
+    assert (run["reason"], run["attempt_count"], run["first_attempt_at"]) == ("expired", 0, None)
+    assert engine.ask("GET", f"/v1/runs/{run['id']}").document["attempts"] == []
+    assert run["schedule_id"] == schedule["id"]
+    assert receiver.requests() == []
+    engine.stop()
 
 
 def test_c53_a_database_held_by_somebody_else_delays_and_loses_nothing(

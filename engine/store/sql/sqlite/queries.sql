@@ -385,6 +385,13 @@ WHERE (scheduled_for, schedule_id) IN (SELECT value ->> 0, value ->> 1 FROM json
 UPDATE job_run SET state = :state, reason = :reason, next_attempt_at = NULL, ended_at = :now
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state IN ('planned', 'retry_wait');
 
+-- name: expire_claimed_run
+-- Its deadline went by while its claim was committed. No attempt was made, so none is counted.
+UPDATE job_run SET state = 'failed', reason = 'expired', attempt = attempt - 1,
+  attempt_started_at = NULL, first_attempt_at = :first_attempt_at, ended_at = :now
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'attempting'
+  AND attempt = :number;
+
 -- name: hold_run
 UPDATE job_run SET next_attempt_at = NULL
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'retry_wait';
