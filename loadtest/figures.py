@@ -321,9 +321,9 @@ def _phase(joined: Joined) -> list[int]:
 
 
 def _after(instant_ms: int, served_ms: Sequence[int]) -> Figures:
-    """What followed the end of an outage: busiest second against the mean."""
+    """What followed an outage, from the first request on: who is back is found by asking."""
     rest = _within(served_ms, instant_ms, 2**62)
-    span = instant_ms, (rest[-1] + 1 if rest else instant_ms + 1)
+    span = (rest[0], rest[-1] + 1) if rest else (instant_ms, instant_ms + 1)
     return {"requests": len(rest), "seconds": (span[1] - span[0]) / 1_000, **_bins(rest, span)}
 
 

@@ -38,12 +38,13 @@ class Door(StrEnum):
 class Breaker:
     """One flow's breaker. Instants in milliseconds of one monotonic clock."""
 
-    __slots__ = ("_backoff_ms", "_opens_at_ms", "door", "failures", "opened")
+    __slots__ = ("_backoff_ms", "_opens_at_ms", "_probe", "door", "failures", "opened")
 
     def __init__(self) -> None:
         self.failures = 0
         self._backoff_ms = 0
         self._opens_at_ms = 0
+        self._probe: object = None
         self.door = Door.CLOSED
         self.opened = 0
         """How often it has opened; the epoch with which waiting runs are spread again."""
@@ -58,27 +59,30 @@ class Breaker:
             case Door.PROBING:
                 return NEVER_MS
 
-    def start(self, now_ms: int) -> bool:
-        """A run goes through; whether it is the probe."""
-        if self.door != Door.OPEN:
-            return False
-        assert now_ms >= self._opens_at_ms, "a run went through an open breaker"
-        self.door = Door.PROBING
-        return True
+    def start(self, run: object, now_ms: int) -> None:
+        """A run goes through; behind an open door it is the probe."""
+        if self.door == Door.OPEN:
+            assert now_ms >= self._opens_at_ms, "a run went through an open breaker"
+            self.door = Door.PROBING
+            self._probe = run
 
-    def withdraw(self) -> None:
+    def is_probe(self, run: object) -> bool:
+        """Whether a run under way is the one that finds out."""
+        return self.door == Door.PROBING and run == self._probe
+
+    def withdraw(self, run: object) -> None:
         """A run that was to go through did not: if it was the probe, the next one is."""
-        if self.door == Door.PROBING:
+        if self.is_probe(run):
             self.door = Door.OPEN
 
-    def end(self, outcome: Outcome, now_ms: int) -> bool:
-        """An attempt has ended; whether the breaker closed with it.
+    def end(self, run: object, outcome: Outcome, now_ms: int) -> bool:
+        """A run's attempt has ended; whether the breaker closed with it.
 
         An attempt that began before the breaker opened and fails says nothing new; one that
         succeeds closes it.
         """
         if counts_as_failure(outcome):
-            self._fail(now_ms)
+            self._fail(run, now_ms)
             return False
         closed = self.door != Door.CLOSED
         self.door = Door.CLOSED
@@ -86,11 +90,9 @@ class Breaker:
         self._backoff_ms = 0
         return closed
 
-    def _fail(self, now_ms: int) -> None:
+    def _fail(self, run: object, now_ms: int) -> None:
         self.failures += 1
-        if self.door == Door.PROBING or (
-            self.door == Door.CLOSED and self.failures >= FAILURES_MAX
-        ):
+        if self.is_probe(run) or (self.door == Door.CLOSED and self.failures >= FAILURES_MAX):
             if self.door == Door.CLOSED:
                 self.opened += 1
             self._backoff_ms = min(BACKOFF_MS_MAX, max(BACKOFF_MS_MIN, 2 * self._backoff_ms))

@@ -132,12 +132,12 @@ class FairQueue(Generic[Item]):
             taken.append(found)
         return taken
 
-    def end(self, flow: Flow, outcome: Outcome | None, now_ms: int) -> bool:
+    def end(self, item: Item, flow: Flow, outcome: Outcome | None, now_ms: int) -> bool:
         """A run is over (`outcome` None: it never started); whether the flow's breaker closed."""
         self._inflight[flow.tenant] -= 1
         if not self._inflight[flow.tenant]:
             del self._inflight[flow.tenant]
-        closed = flow.withdraw() if outcome is None else flow.end(outcome, now_ms)
+        closed = flow.withdraw(item) if outcome is None else flow.end(item, outcome, now_ms)
         self.unblock(flow.flow_id)
         return closed
 
@@ -232,7 +232,7 @@ class FairQueue(Generic[Item]):
                 else:
                     del tenant.lines[line.flow.flow_id, line.priority]
                 self._leave(line.flow.flow_id)
-                line.flow.start(now_ms)
+                line.flow.start(item, now_ms)
                 return item, line.flow
         return None
 

@@ -110,13 +110,13 @@ class Flow:
             until_ms = max(until_ms, now_ms + bucket.wait_ms(now_ms, 1))
         return until_ms
 
-    def start(self, now_ms: int) -> bool:
-        """A run of the flow starts; whether it is the breaker's probe."""
+    def start(self, run: object, now_ms: int) -> None:
+        """A run of the flow starts."""
         self.inflight += 1
         bucket = self._current_bucket(now_ms)
         if bucket is not None:
             bucket.reserve(now_ms, 1)
-        return self.breaker.start(now_ms)
+        self.breaker.start(run, now_ms)
 
     @property
     def is_plain(self) -> bool:
@@ -124,13 +124,13 @@ class Flow:
         closed = self.breaker.door == Door.CLOSED and not self.breaker.failures
         return not self.inflight and closed and self._throttled is None
 
-    def withdraw(self) -> bool:
+    def withdraw(self, run: object) -> bool:
         """A run that was to start did not; the breaker has not closed."""
         self.inflight -= 1
-        self.breaker.withdraw()
+        self.breaker.withdraw(run)
         return False
 
-    def end(self, outcome: Outcome, now_ms: int) -> bool:
+    def end(self, run: object, outcome: Outcome, now_ms: int) -> bool:
         """An attempt of the flow has ended; whether its breaker closed with it."""
         self.inflight -= 1
         assert self.inflight >= 0, "more ends than starts"
@@ -139,7 +139,7 @@ class Flow:
             self._throughput.succeed(now_ms)
         else:
             self._throughput.fail()
-        return self.breaker.end(outcome, now_ms)
+        return self.breaker.end(run, outcome, now_ms)
 
     def _adapt(self, outcome: Outcome, now_ms: int) -> None:
         if outcome.status in (429, 503):

@@ -18,7 +18,6 @@ from typing import Protocol
 import structlog
 
 from engine.clock import Clock
-from engine.core.breaker import Door
 from engine.core.bucket import Drought, TokenBucket
 from engine.core.errors import Unavailable
 from engine.core.identity import Signer, idempotency_key
@@ -277,7 +276,7 @@ class Dispatcher:
                 started_at_ms=now_ms,
             )
         timeout_ms = claim.target.timeout_seconds * 1_000
-        is_probe = self._waiting.flow(run.flow_id).breaker.door == Door.PROBING
+        is_probe = self._waiting.flow(run.flow_id).breaker.is_probe(run)
         delivery = _Delivery(claim, run, is_probe, now_ms, self._clock.monotonic_ms() + timeout_ms)
         self._deliveries.add(delivery)
         delivery.task = asyncio.get_running_loop().create_task(self._deliver(delivery))

@@ -70,7 +70,7 @@ class Planner:
         self._forgot_ms = clock.monotonic_ms()
         self.trouble: str | None = None
         self.on_planned: Callable[[], None] = lambda: None
-        self.on_return: Callable[[int, int], None] = lambda _now_ms, _watermark_ms: None
+        self.on_return: Callable[[int, int, bool], None] = lambda _now, _watermark, _was_away: None
         self.on_arrivals: Callable[[Sequence[Arrival]], None] = lambda _: None
 
     @property
@@ -138,11 +138,11 @@ class Planner:
         seen = self._look()
         if self.trouble is not None:
             return False
-        returned = self._stepped_ms is None or self._away is not None
+        was_away = self._away is not None
         if self._away is not None:
             await self._set_downtime_aside(self._away)
-        if returned:
-            self.on_return(seen.now_ms, self._watermark_ms)
+        if was_away or self._stepped_ms is None:
+            self.on_return(seen.now_ms, self._watermark_ms, was_away)
         await self._resume_pauses(seen.now_ms)
         horizon_ms = max(seen.now_ms + LOOKAHEAD_MS, self._watermark_ms)
         if horizon_ms > self._watermark_ms or self._agenda.behind_ms is not None:

@@ -37,7 +37,7 @@ class Held(Protocol):
 
     def flow(self, flow_id: int) -> Flow: ...
 
-    def begin_after(self, due_ms: int, now_ms: int) -> None: ...
+    def begin_after(self, due_ms: int, now_ms: int, *, yield_before_ms: int) -> None: ...
 
     def drop_flow(self, flow_id: int) -> None: ...
 
@@ -71,13 +71,15 @@ class Recovery:
         shock = _Shock(flow_id=flow_id, until_ms=now_ms, now_ms=now_ms, epoch=epoch)
         self._shocks.put_nowait(shock)
 
-    def returned(self, now_ms: int, watermark_ms: int) -> None:
+    def returned(self, now_ms: int, watermark_ms: int, was_away: bool) -> None:
         """The engine is back, after a start or a suspension; it claims nothing before this.
 
         Memory begins anew, behind the backlog. Beyond the watermark rows may yet be planned.
+        `was_away`: for so long that occurrences were missed. What is late by less then gives way to
+        what is due from now on; after a mere restart, the earliest due is the most urgent.
         """
         until_ms = min(now_ms - OVERDUE_MS, watermark_ms)
-        self._held.begin_after(until_ms, now_ms)
+        self._held.begin_after(until_ms, now_ms, yield_before_ms=now_ms if was_away else 0)
         shock = _Shock(flow_id=None, until_ms=until_ms, now_ms=now_ms, epoch=now_ms)
         self._shocks.put_nowait(shock)
 

@@ -37,6 +37,7 @@ class Waiting:
     def __init__(self, now_ms: int, *, slots: int, capacity: int = RUNS_HELD_MAX) -> None:
         """`slots`: how many runs may be under way; `capacity`: how many may be held."""
         self._capacity = capacity
+        self._yield_before_ms = 0
         self._wheel: Wheel[HeldRun] = Wheel(now_ms)
         self._due: deque[HeldRun] = deque()
         self._held: dict[tuple[int, int], int] = {}
@@ -130,7 +131,8 @@ class Waiting:
             self._held[key] = run.due_ms
             if before is None:
                 self._of_flow[run.flow_id] = self._of_flow.get(run.flow_id, 0) + 1
-            self._wheel.insert(run.due_ms, run)
+            gives_way = run.due_ms < self._yield_before_ms and run.rank == Class.FRESH
+            self._wheel.insert(run.due_ms, run._replace(rank=Class.RETRY) if gives_way else run)
         self.on_hold()
 
     def retry(self, runs: Iterable[HeldRun]) -> None:
@@ -216,7 +218,9 @@ class Waiting:
                     self._drop(run)
                     taken.append(run)
                 else:
-                    self._queue.end(flow, None, now_ms)  # Moved meanwhile; its new place counts.
+                    self._queue.end(
+                        run, flow, None, now_ms
+                    )  # Moved meanwhile; its new place counts.
         return taken
 
     def put_back(self, runs: Iterable[HeldRun], now_ms: int) -> None:
@@ -229,17 +233,19 @@ class Waiting:
 
     def withdraw(self, run: HeldRun, now_ms: int) -> None:
         """A taken run gets no attempt: its flow's place is free again."""
-        self._queue.end(self._flows[run.flow_id], None, now_ms)
+        self._queue.end(run, self._flows[run.flow_id], None, now_ms)
 
     def end(self, run: HeldRun, outcome: Outcome, now_ms: int) -> bool:
         """A taken run's attempt has ended; whether its flow's breaker closed with it."""
-        return self._queue.end(self._flows[run.flow_id], outcome, now_ms)
+        return self._queue.end(run, self._flows[run.flow_id], outcome, now_ms)
 
-    def begin_after(self, due_ms: int, now_ms: int) -> None:
+    def begin_after(self, due_ms: int, now_ms: int, *, yield_before_ms: int) -> None:
         """Forget all runs, and hold none again that was due by then and keeps its time.
 
-        The flows stay, with what they have under way. It is `now_ms`.
+        The flows stay, with what they have under way. It is `now_ms`; runs due before
+        `yield_before_ms` are served as retries are, behind fresh ones.
         """
+        self._yield_before_ms = yield_before_ms
         for flow_id in list(self._of_flow):
             self._queue.clear(flow_id, self._drop)
         self._wheel = Wheel(now_ms)

@@ -86,7 +86,7 @@ def test_a_flow_at_its_parallelism_waits_for_an_end_and_holds_up_nobody() -> Non
     served = Counter(f.flow_id for _, f in queue.take(0, 10))
     assert served == {1: 2, 2: 5}
     assert not queue.runnable(0)
-    queue.end(narrow, SUCCESS, 1)
+    queue.end("x", narrow, SUCCESS, 1)
     assert [f.flow_id for _, f in queue.take(1, 10)] == [1]
 
 
@@ -119,7 +119,7 @@ def test_a_noisy_tenant_holds_no_more_than_its_share_while_others_wait() -> None
     assert len(queue.take(0, 8)) == 8
     fill(queue, other, 100)
     assert [f.tenant for _, f in queue.take(0, 2)] == ["other", "other"]
-    queue.end(noisy, SUCCESS, 1)
+    queue.end("x", noisy, SUCCESS, 1)
     assert [f.tenant for _, f in queue.take(1, 1)] == ["other"]
 
 
@@ -129,14 +129,14 @@ def test_an_open_breaker_lets_one_probe_through_at_a_time() -> None:
     fill(queue, down, 50)
     for _ in range(10):
         queue.take(0, 1)
-        queue.end(down, DOWN, 0)
+        queue.end("x", down, DOWN, 0)
     assert queue.take(1, 10) == []
     assert queue.next_alarm_ms() == 5_000
-    assert len(queue.take(5_000, 10)) == 1
-    queue.end(down, DOWN, 5_010)
+    ((probe, _),) = queue.take(5_000, 10)
+    queue.end(probe, down, DOWN, 5_010)
     assert queue.take(15_009, 10) == []
-    assert len(queue.take(15_010, 10)) == 1
-    assert queue.end(down, SUCCESS, 15_020)
+    ((probe, _),) = queue.take(15_010, 10)
+    assert queue.end(probe, down, SUCCESS, 15_020)
     assert len(queue.take(15_020, 10)) == 10
 
 
@@ -146,7 +146,7 @@ def test_another_tenants_failures_at_the_same_host_open_nothing() -> None:
     fill(queue, theirs, 20)
     for _ in range(10):
         queue.take(0, 1)
-        queue.end(theirs, DOWN, 0)
+        queue.end("x", theirs, DOWN, 0)
     fill(queue, mine, 1)
     assert [f.tenant for _, f in queue.take(1, 10)] == ["me"]
 
@@ -156,5 +156,5 @@ def test_a_run_that_never_started_gives_its_place_back() -> None:
     narrow = flow(1, parallelism=1)
     fill(queue, narrow, 2)
     queue.take(0, 2)
-    queue.end(narrow, None, 0)
+    queue.end("x", narrow, None, 0)
     assert len(queue.take(0, 2)) == 1

@@ -11,8 +11,8 @@ UNAVAILABLE = Outcome(name="http_error", status=503)
 
 
 def once(flow: Flow, outcome: Outcome, now_ms: int) -> None:
-    flow.start(now_ms)
-    flow.end(outcome, now_ms)
+    flow.start("run", now_ms)
+    flow.end("run", outcome, now_ms)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_answers_of_probes_do_not_halve_the_rate_further() -> None:
 def test_what_a_flow_sustained_is_measured_while_it_has_more_to_send() -> None:
     flow = Flow(1, "t", parallelism=1)
     for step in range(0, 2_000, 20):
-        flow.start(step)
+        flow.start("run", step)
         assert flow.blocked_until_ms(step) > step  # Another run waits.
-        flow.end(SUCCESS, step)
+        flow.end("run", SUCCESS, step)
     assert flow.sustained == 50

@@ -28,6 +28,9 @@ PATIENT = {"retry": RETRY, "catch_up": "all"}
 """Everything owed is delivered in the end, even when a start takes more than the ten seconds after
 which a machine that is too busy may call it a miss; the checker knows how long nobody was there."""
 
+UNDER_WAY_MS = 50
+"""From a start by the engine's clock to the receiver's ledger, on a crowded machine."""
+
 WHIMS = "fail=12&drop=4&delay_ms=150"
 COUNTER = "counter"
 
@@ -68,6 +71,39 @@ def test_a_restart_gives_no_burst_away(engine: Engine, receiver: Receiver) -> No
     engine.start(*flags)
     assert drain_and_check(engine, receiver, rate=5, burst=20).faults == {}
     assert len({request.key for request in receiver.requests()}) == 40
+
+
+def test_the_bucket_holds_over_every_window_of_ten_crashes_in_ten_seconds(
+    engine: Engine, receiver: Receiver
+) -> None:
+    """A burst of five seconds' tokens: a life that began with a full bucket would stand out."""
+    rate, burst, runs = 20, 100, 350
+    flags = ("--rate", str(rate), "--burst", str(burst))
+    engine.start(*flags)
+    at = text_of(now_ms() + 8_000)
+    for number in range(runs):
+        engine.put(f"once-{number}", {"at": at, "target": {"url": receiver.url("/")}})
+    until(lambda: len(receiver.requests()) >= burst, "the burst is used up")
+    for _ in range(10):
+        seen = len(receiver.requests())
+        until(lambda seen=seen: len(receiver.requests()) > seen, "this life has sent something")
+        engine.kill()
+        engine.start(*flags)
+    print(
+        f"ten kills, the last {(engine.kills[-1] - engine.kills[0]) / 1_000:.1f} s after the first"
+    )
+    assert drain_and_check(engine, receiver, rate=rate, burst=burst).faults == {}
+    arrivals = [request.wall_ms for request in receiver.requests()]
+    assert most_beyond(arrivals, rate, burst) <= rate * UNDER_WAY_MS / 1_000
+
+
+def most_beyond(arrivals_ms: list[int], rate: int, burst: int) -> float:
+    """By how much the fullest window of any length is above `burst + rate * T`."""
+    return max(
+        after - before + 1 - burst - rate * (arrivals_ms[after] - arrivals_ms[before]) / 1_000
+        for after in range(len(arrivals_ms))
+        for before in range(after + 1)
+    )
 
 
 def put_schedules(engine: Engine, receiver: Receiver) -> None:

@@ -86,7 +86,7 @@ def test_after_a_return_what_is_due_in_its_own_time_is_held_and_the_backlog_is_n
         loader = Loader(clock, Pages([*overdue, fresh]), waiting, Planned())
         await loader.run_once()
         waiting.advance(NOW_MS)
-        waiting.begin_after(NOW_MS - 15_000, NOW_MS)
+        waiting.begin_after(NOW_MS - 15_000, NOW_MS, yield_before_ms=0)
         await loader.run_once()
         waiting.advance(NOW_MS + 1)
         return waiting.take(0, 10)

@@ -3,6 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
+from engine.core.breaker import Door
+from engine.core.document import read_schedule
 from engine.core.model import Outcome
 from engine.services.transport import HttpRequest
 from tests.simulation.world import MINUTE_MS, World, put, simulate
@@ -100,6 +102,26 @@ def test_a_receiver_that_is_down_gets_probes_and_costs_no_attempts(directory: Pa
     start = "2026-11-30T12:00:30Z"
     first, second = (simulate(main, directory / name, start) for name in ("first", "second"))
     assert first == second
+
+
+def test_another_tenants_failures_at_the_same_host_open_nothing(directory: Path) -> None:
+    async def main(world: World) -> None:
+        world.answer = lambda request: DOWN if "theirs" in str(request.headers) else SUCCESS
+        async with world.engine() as engine:
+            for index in range(30):
+                document = {"every": 1, "target": target("shared")}
+                theirs = read_schedule(document, tenant="them", name=f"theirs-{index}")
+                await engine.of("them").schedules.put(theirs)
+            await put(engine, "mine", every=1, target=target("shared"))
+            await world.until("2026-11-30T12:00:30Z")
+            doors = [
+                (await flows.get("shared.example:80")).door
+                for flows in (engine.of("them").flows, engine.of(engine.tenant).flows)
+            ]
+        assert doors == [Door.OPEN, Door.CLOSED]
+        assert all(s.at == s.scheduled_for for s in world.sent("mine"))
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
 
 
 def test_one_flows_backlog_leaves_room_for_the_others(directory: Path) -> None:
