@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, faults_of
-from engine.cli.options import example, output, server
+from engine.cli.options import Server, example, output, server
 from engine.cli.output import sentence_of, show_json, show_table, talk
 from engine.cli.schedule_files import read_files
 from engine.core.errors import Fault, Invalid
@@ -22,7 +22,7 @@ from engine.core.errors import Fault, Invalid
 )
 @server
 @output
-def command(*, files: Sequence[Path], server: str, form: str) -> int:
+def command(*, files: Sequence[Path], server: Server, form: str) -> int:
     """Put the schedules of each FILE (.toml or .json), by name.
 
     A schedule that is already there word for word is left as it is. Exit code 2 when the engine

@@ -3,7 +3,7 @@
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import example, instant, output, server
+from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.identity import format_instant
 
@@ -23,7 +23,7 @@ _COUNTS = ("schedules", "owed", "runs", "counted", "pending", "unaccounted")
 @click.option("--to", "to_ms", type=instant, metavar="INSTANT", help="Exclusive. Default: now.")
 @server
 @output
-def command(*, from_ms: int | None, to_ms: int | None, server: str, form: str) -> int:
+def command(*, from_ms: int | None, to_ms: int | None, server: Server, form: str) -> int:
     """Compare what schedules owed with what ran or was counted; exit code 6 if some is missing."""
     span = {"from": from_ms, "to": to_ms}
     query = {name: format_instant(ms) for name, ms in span.items() if ms is not None}

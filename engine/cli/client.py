@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 
+from engine.cli.options import Server
 from engine.config import Config
 from engine.core.errors import (
     ConfigError,
@@ -38,12 +39,13 @@ PAGE_ROWS = 1_000
 class Client:
     """Use as a context manager: `with Client(server) as client: client.get("/v1/secrets")`."""
 
-    def __init__(self, server: str) -> None:
-        """`server`: http://HOST:PORT or unix:PATH. Raises ConfigError for anything else."""
-        self._server = server
-        self._socket = _socket_of(server)
+    def __init__(self, server: Server) -> None:
+        """Raises ConfigError for anything but http://HOST:PORT and unix:PATH."""
+        self._server = server.url
+        self._key = server.key
+        self._socket = _socket_of(server.url)
         # The engine checks the Host header on loopback; a socket has no name of its own.
-        self._origin = "http://localhost" if self._socket else server.rstrip("/")
+        self._origin = "http://localhost" if self._socket else server.url.rstrip("/")
 
     def __enter__(self) -> Self:
         self._runner = asyncio.Runner()
@@ -119,7 +121,8 @@ class Client:
     async def _open(self) -> aiohttp.ClientSession:
         connector = aiohttp.UnixConnector(str(self._socket)) if self._socket else None
         timeout = aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS)
-        return aiohttp.ClientSession(connector=connector, timeout=timeout)
+        headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+        return aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers)
 
     async def _exchange(
         self,
@@ -171,13 +174,15 @@ def _error(status: int, text: str) -> OffbeatError:
     match status:
         case 400 | 413 | 415 | 422:
             return Invalid(*(faults_of(errors) or (Fault("", detail),)))
+        case 401:
+            return OffbeatError(f"{detail} (--key-file FILE, or OFFBEAT_KEY)")
         case 404:
             return NotFound(detail)
         case 409:
             return Conflict(detail)
         case 412:
             return PreconditionFailed(detail)
-        case 503:
+        case 429 | 503:
             return Unavailable(detail)
         case _:
             return OffbeatError(f"the server answered {status}: {detail}")

@@ -14,10 +14,11 @@ from typing import Any
 from engine.cli.apply import report
 from engine.cli.client import Client
 from engine.cli.http_receiver import listen, serve
+from engine.cli.options import Server, read_key
 from engine.cli.output import sentence_of, talk
 from engine.cli.sink import Sink, address_of, write_line
 from engine.clock import SystemClock
-from engine.config import DEFAULT_PORT, read_listen
+from engine.config import DEFAULT_PORT, Config, read_listen
 from engine.core.errors import ConfigError, NoServer, OffbeatError, Unavailable
 
 FAIL_RATE = 0.05
@@ -26,15 +27,16 @@ READY_SECONDS = 60
 POLL_SECONDS = 0.1
 
 
-def accompany(listen_on: str) -> None:
-    """Start the demo beside an engine that is about to listen there. Raises ConfigError.
+def accompany(config: Config) -> None:
+    """Start the demo beside an engine that is about to start with `config`. Raises ConfigError.
 
     The thread is a daemon: it ends with the engine's process and holds nothing that matters.
     """
-    place = read_listen(listen_on)
+    place = read_listen(config.listen)
     if not isinstance(place, Path) and place[1] == 0:
         raise ConfigError("--demo needs to know the port; name one in --listen")
-    server = listen_on if isinstance(place, Path) else f"http://{listen_on}"
+    url = config.listen if isinstance(place, Path) else f"http://{config.listen}"
+    server = Server(url, read_key(config.admin_key_file) if config.admin_key_file else None)
     threading.Thread(target=_demonstrate, args=(server,), daemon=True, name="demo").start()
 
 
@@ -73,7 +75,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 }
 
 
-def _demonstrate(server: str) -> None:
+def _demonstrate(server: Server) -> None:
     try:
         with Client(server) as client:
             secrets = _secrets(client)

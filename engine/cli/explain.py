@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
-from engine.cli.options import example, instant, output, server
+from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import local_time, show_json
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
 from engine.cli.schedules import when_of
@@ -38,7 +38,7 @@ NO_RUN = "no run (yet): runs are written 5 s before they fire, and pruned after 
 )
 @server
 @output
-def command(*, name: str, at_ms: int | None, server: str, form: str) -> None:
+def command(*, name: str, at_ms: int | None, server: Server, form: str) -> None:
     """Say when the schedule NAME will fire, or did, and why then."""
     with Client(server) as client:
         document = client.get(schedule_path(name))

@@ -3,7 +3,7 @@
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import example, output, server
+from engine.cli.options import Server, example, output, server
 from engine.cli.output import show_json, show_table
 
 
@@ -15,7 +15,7 @@ from engine.cli.output import show_json, show_table
 @server
 @output
 @click.pass_context
-def command(context: click.Context, *, server: str, form: str) -> None:
+def command(context: click.Context, *, server: Server, form: str) -> None:
     """List all flows by key, or set the limits of one."""
     if context.invoked_subcommand is not None:
         return
@@ -48,7 +48,7 @@ def command(context: click.Context, *, server: str, form: str) -> None:
 @click.option("--pause", "paused", is_flag=True, help="Send nothing until the next `limit`.")
 @server
 def limit(
-    *, key: str, rate: int | None, parallelism: int | None, paused: bool, server: str
+    *, key: str, rate: int | None, parallelism: int | None, paused: bool, server: Server
 ) -> None:
     """Set the limits of the flow KEY; what is left out becomes the default."""
     body = {"rate": rate, "parallelism": parallelism, "paused": paused}

@@ -6,7 +6,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.herd_chart import show_chart
-from engine.cli.options import example, instant, output, server
+from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import show_json, show_table
 from engine.core.identity import format_instant
 
@@ -33,7 +33,9 @@ BIN_SECONDS_MAX = 3_600
 )
 @server
 @output
-def command(*, from_ms: int | None, to_ms: int | None, bin_s: int, server: str, form: str) -> None:
+def command(
+    *, from_ms: int | None, to_ms: int | None, bin_s: int, server: Server, form: str
+) -> None:
     """Say what will fire, when it will be sent, and whether the objective is met."""
     with Client(server) as client:
         document = client.get(

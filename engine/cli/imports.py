@@ -8,7 +8,7 @@ import click
 
 from engine.cli.apply import report
 from engine.cli.client import Client
-from engine.cli.options import example, output, server
+from engine.cli.options import Server, example, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.errors import Invalid
 from engine.core.timetable import check_timezone
@@ -57,7 +57,7 @@ def crontab(
     target: str | None,
     timezone: str | None,
     puts: bool,
-    server: str,
+    server: Server,
     form: str,
 ) -> int:
     """Read the crontab FILE (- for standard input).
@@ -117,7 +117,7 @@ def _show(result: Import, form: str) -> None:
     show_table(("line", "schedule", "cron", "timezone", "what"), rows)
 
 
-def _put(result: Import, label: str, server: str) -> int:
+def _put(result: Import, label: str, server: Server) -> int:
     """Put the schedules; name those of an earlier import that the file does not have any more."""
     names = {each.document["name"] for each in result.schedules}
     with Client(server) as client:

@@ -1,13 +1,19 @@
 """Options that commands share, and the form of the example at the end of every --help."""
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 import click
 
 from engine.config import DEFAULT_PORT
+from engine.core.access import KEY_RULE, key_id_of
 from engine.core.document import NAME_RULE, is_name
+from engine.core.errors import ConfigError
 from engine.core.identity import Signer, parse_instant
+from engine.secret_file import read_secret_file
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
@@ -21,12 +27,63 @@ output: Callable[[_Function], _Function] = click.option(
     help="What to print on stdout.",
 )
 
-server: Callable[[_Function], _Function] = click.option(
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where an engine answers, and the key that it is sent; None while it wants none."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+
+
+def server(function: _Function) -> _Function:
+    """The options `--server` and `--key-file`; the command is given a `Server`."""
+    return _address(_key_file(function))
+
+
+def read_key(path: Path) -> str:
+    """The API key in a file. Raises `ConfigError`."""
+    text = read_secret_file(path, "key")
+    _check_key(text, f"the key file {path}")
+    return text
+
+
+def _keep_key(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+    if path is not None:
+        context.meta[_KEY] = read_key(path)
+
+
+def _with_key(context: click.Context, _: click.Parameter, url: str) -> Server:
+    key = context.meta.get(_KEY)
+    if key is None and (key := os.environ.get("OFFBEAT_KEY")):
+        _check_key(key, "OFFBEAT_KEY")
+    return Server(url, key)
+
+
+def _check_key(text: str, place: str) -> None:
+    # What it holds instead may be another secret: it is not repeated.
+    if key_id_of(text) is None:
+        raise ConfigError(f"{place} holds no API key: {KEY_RULE}")
+
+
+_KEY = "offbeat.key"
+_key_file: Callable[[_Function], _Function] = click.option(
+    "--key-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    envvar="OFFBEAT_KEY_FILE",
+    is_eager=True,  # Read before --server, which takes it along.
+    expose_value=False,
+    callback=_keep_key,
+    help="An API key, for an engine that wants one (also OFFBEAT_KEY_FILE; the key: OFFBEAT_KEY).",
+)
+_address: Callable[[_Function], _Function] = click.option(
     "--server",
     metavar="URL",
     envvar="OFFBEAT_SERVER",
     default=f"http://127.0.0.1:{DEFAULT_PORT}",
     show_default=True,
+    callback=_with_key,
     help="The engine: http://HOST:PORT or unix:PATH (also OFFBEAT_SERVER).",
 )
 

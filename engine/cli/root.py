@@ -35,6 +35,8 @@ COMMANDS = {
     "forecast": ("forecast:command", "What will fire, how late, and whether that will do."),
     "what-if": ("what_if:command", "The same with other jitter, rate, burst or more schedules."),
     "flows": ("flows:command", "List flows, and set their limits."),
+    "tenant": ("tenants:command", "Make, list and delete tenants, with their quotas."),
+    "key": ("keys:command", "Create, list and revoke API keys."),
     "secrets": ("secrets:command", "The tenant's signing secrets."),
     "sink": ("sink:command", "A receiver that verifies signatures and can misbehave."),
     "sign": ("signing:sign", "The headers that a delivery of a body carries."),

@@ -78,5 +78,5 @@ def command(file: str | None, **flags: object) -> int:
     if config.demo:
         from engine.cli.demo import accompany  # noqa: PLC0415
 
-        accompany(config.listen)
+        accompany(config)
     return run(config)

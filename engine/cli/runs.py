@@ -3,7 +3,7 @@
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import example, output, server
+from engine.cli.options import Server, example, output, server
 from engine.cli.output import show_json, show_table
 from engine.core.model import State
 
@@ -34,7 +34,9 @@ _COLUMNS = (
 )
 @server
 @output
-def command(*, schedule: str | None, state: str | None, limit: int, server: str, form: str) -> None:
+def command(
+    *, schedule: str | None, state: str | None, limit: int, server: Server, form: str
+) -> None:
     """List runs, newest first."""
     with Client(server) as client:
         rows = list(client.rows("/v1/runs", limit=limit, schedule=schedule, state=state))

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
-from engine.cli.options import example, instant, output, server
+from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.identity import format_instant
 
@@ -22,7 +22,7 @@ from engine.core.identity import format_instant
 @server
 @output
 @click.pass_context
-def command(context: click.Context, *, server: str, form: str) -> None:
+def command(context: click.Context, *, server: Server, form: str) -> None:
     """List all schedules by name, or do something to one."""
     if context.invoked_subcommand is not None:
         return
@@ -48,7 +48,7 @@ def when_of(document: dict[str, Any]) -> str:
 @command.command("get", epilog=example("offbeat schedules get nightly-report"))
 @click.argument("name")
 @server
-def get(*, name: str, server: str) -> None:
+def get(*, name: str, server: Server) -> None:
     """Print the document of the schedule NAME (JSON)."""
     with Client(server) as client:
         show_json(client.get(schedule_path(name)))
@@ -65,7 +65,9 @@ def get(*, name: str, server: str) -> None:
 @click.option("--until", "until_ms", type=instant, help="Resume by itself then.")
 @server
 @output
-def pause(*, name: str, reason: str | None, until_ms: int | None, server: str, form: str) -> None:
+def pause(
+    *, name: str, reason: str | None, until_ms: int | None, server: Server, form: str
+) -> None:
     """Let the schedule NAME rest; its runs are skipped meanwhile."""
     until = None if until_ms is None else format_instant(until_ms)
     body = {"reason": reason, "until": until}
@@ -80,7 +82,7 @@ def pause(*, name: str, reason: str | None, until_ms: int | None, server: str, f
 @click.argument("name")
 @server
 @output
-def resume(*, name: str, server: str, form: str) -> None:
+def resume(*, name: str, server: Server, form: str) -> None:
     """Let the schedule NAME run again; what it missed stays skipped."""
     with Client(server) as client:
         document = client.call("POST", schedule_path(name, ":resume"))
@@ -93,7 +95,7 @@ def resume(*, name: str, server: str, form: str) -> None:
 @click.argument("name")
 @server
 @output
-def trigger(*, name: str, server: str, form: str) -> None:
+def trigger(*, name: str, server: Server, form: str) -> None:
     """Run the schedule NAME now, without jitter, paused or not, and print the run's id."""
     with Client(server) as client:
         run = client.call("POST", schedule_path(name, ":trigger"))
@@ -116,7 +118,9 @@ def trigger(*, name: str, server: str, form: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @server
 @output
-def backfill(*, name: str, from_ms: int, to_ms: int, dry_run: bool, server: str, form: str) -> None:
+def backfill(
+    *, name: str, from_ms: int, to_ms: int, dry_run: bool, server: Server, form: str
+) -> None:
     """Run the past occurrences of the schedule NAME that have no run, spread over a while."""
     span = {"from": format_instant(from_ms), "to": format_instant(to_ms), "dry_run": dry_run}
     with Client(server) as client:
@@ -130,7 +134,7 @@ def backfill(*, name: str, from_ms: int, to_ms: int, dry_run: bool, server: str,
 @command.command("delete", epilog=example("offbeat schedules delete nightly-report"))
 @click.argument("name")
 @server
-def delete(*, name: str, server: str) -> None:
+def delete(*, name: str, server: Server) -> None:
     """Delete the schedule NAME; its unfinished runs are cancelled."""
     with Client(server) as client:
         client.call("DELETE", schedule_path(name))

@@ -3,7 +3,7 @@
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import example, output, server
+from engine.cli.options import Server, example, output, server
 from engine.cli.output import show_json
 
 
@@ -12,7 +12,7 @@ from engine.cli.output import show_json
 )
 @server
 @output
-def command(*, server: str, form: str) -> None:
+def command(*, server: Server, form: str) -> None:
     """Print the tenant's active signing secrets, newest first, one a line."""
     with Client(server) as client:
         secrets = [row["secret"] for row in client.get("/v1/secrets")["data"]]

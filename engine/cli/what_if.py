@@ -6,7 +6,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.forecast import show_forecast
-from engine.cli.options import example, instant, output, server
+from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import show_json, talk
 from engine.core.herd_document import ADDED_SCHEDULES_MAX, RATE_MAX
 from engine.core.identity import format_instant
@@ -55,7 +55,7 @@ def command(
     timetables: tuple[str, ...],
     from_ms: int | None,
     to_ms: int | None,
-    server: str,
+    server: Server,
     form: str,
 ) -> None:
     """Say what the forecast would be, and the least jitter and rate that meet the objective."""

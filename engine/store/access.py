@@ -60,7 +60,8 @@ def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None
     if not db.execute(SQL["count_new_schedule"], values).fetchall():
         quota = get_tenant(db, tenant).quotas.schedules_max
         most = SCHEDULES_MAX if quota is None else quota
-        raise LimitReached("schedules_max", most, f"this tenant has {most:,} schedules, its most")
+        detail = f"schedules_max of this tenant is {most:,}: delete schedules, or ask for more"
+        raise LimitReached("schedules_max", most, detail)
 
 
 def put_tenant(db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int) -> Tenant:

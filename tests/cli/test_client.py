@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from engine.cli.client import Client, schedule_path
+from engine.cli.options import Server
 from engine.core.errors import (
     Conflict,
     Fault,
@@ -75,14 +76,14 @@ def address() -> Iterator[str]:
 def test_a_problem_is_the_error_it_stands_for(
     path: str, error: type[OffbeatError], says: str, address: str
 ):
-    with Client(address) as client, pytest.raises(error) as caught:
+    with Client(Server(address)) as client, pytest.raises(error) as caught:
         client.get(path)
     assert type(caught.value) is error
     assert says in str(caught.value)
 
 
 def test_the_faults_of_bodies_and_queries_are_kept(address: str):
-    with Client(address) as client:
+    with Client(Server(address)) as client:
         with pytest.raises(Invalid) as body:
             client.get("/422")
         with pytest.raises(Invalid) as query:
@@ -92,18 +93,18 @@ def test_the_faults_of_bodies_and_queries_are_kept(address: str):
 
 
 def test_an_empty_answer_is_none(address: str):
-    with Client(address) as client:
+    with Client(Server(address)) as client:
         assert client.get("/204") is None
 
 
 def test_a_list_is_followed_to_its_end_or_to_the_limit(address: str):
-    with Client(address) as client:
+    with Client(Server(address)) as client:
         assert list(client.rows("/rows")) == [1, 2, 3]
         assert list(client.rows("/rows", limit=3, of="x")) == [1, 2, 3]
 
 
 def test_a_server_that_is_not_there_is_said_with_the_command_that_starts_one():
-    with Client("http://127.0.0.1:1") as client, pytest.raises(NoServer) as caught:
+    with Client(Server("http://127.0.0.1:1")) as client, pytest.raises(NoServer) as caught:
         client.get("/")
     assert str(caught.value).endswith("start one with: offbeat run --listen 127.0.0.1:1")
 

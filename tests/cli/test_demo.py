@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.demo import accompany, demo_documents
+from engine.config import Config
 from engine.core.document import read_schedule
 from engine.core.errors import ConfigError
 
@@ -20,7 +21,7 @@ def test_there_are_a_dozen_examples_and_all_are_valid():
 
 def test_a_port_that_nobody_knows_is_refused():
     with pytest.raises(ConfigError, match="name one in --listen"):
-        accompany("127.0.0.1:0")
+        accompany(Config(listen="127.0.0.1:0"))
 
 
 def test_a_newcomer_sees_a_signed_delivery(tmp_path: Path):

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from engine.cli.client import Client
+from engine.cli.options import Server
 from engine.cli.root import execute
 from tests.end_to_end.processes import Engine, Receiver, now_ms, until
 
@@ -21,7 +22,7 @@ def put_herd(engine: Engine, receiver: Receiver, herd_ms: int) -> None:
     rules = {"every": DAY_SECONDS, "phase": herd_ms // 1_000 % DAY_SECONDS, "jitter_seconds": 3}
     target = {"url": receiver.url("/herd")}
     documents = [{"name": f"s{n}", **rules, "target": target} for n in range(SCHEDULES)]
-    with Client(engine.url) as client:
+    with Client(Server(engine.url)) as client:
         assert {line["status"] for line in client.batch(documents)} == {"created"}
 
 

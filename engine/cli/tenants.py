@@ -1,0 +1,72 @@
+"""`offbeat tenant`: who has schedules on an engine, and how many each may have."""
+
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from engine.cli.client import Client
+from engine.cli.options import Server, example, output, server
+from engine.cli.output import show_json, show_table, talk
+
+_COLUMNS = ("name", "schedules", "schedules_max", "interval_seconds_min", "created_at")
+
+
+@click.group(
+    "tenant",
+    epilog=example("offbeat tenant create acme --schedules-max 500", "offbeat tenant list"),
+)
+def command() -> None:
+    """Make, list and delete tenants; it takes a key of scope admin."""
+
+
+@command.command("create", epilog=example("offbeat tenant create acme --schedules-max 500"))
+@click.argument("name")
+@click.option("--schedules-max", type=int, metavar="N", help="How many schedules it may have.")
+@click.option(
+    "--interval-seconds-min", type=int, metavar="N", help="How often they may occur at most."
+)
+@server
+@output
+def create(
+    *,
+    name: str,
+    schedules_max: int | None,
+    interval_seconds_min: int | None,
+    server: Server,
+    form: str,
+) -> None:
+    """Make the tenant NAME, or give it other quotas; what is left out becomes the default."""
+    body = {"schedules_max": schedules_max, "interval_seconds_min": interval_seconds_min}
+    with Client(server) as client:
+        _show(form, [client.call("PUT", _path(name), body=body)])
+
+
+@command.command("list", epilog=example("offbeat tenant list"))
+@server
+@output
+def list_all(*, server: Server, form: str) -> None:
+    """List all tenants by name."""
+    with Client(server) as client:
+        _show(form, list(client.rows("/v1/tenants")))
+
+
+@command.command("delete", epilog=example("offbeat tenant delete acme"))
+@click.argument("name")
+@server
+def delete(*, name: str, server: Server) -> None:
+    """Delete the tenant NAME, which must have no schedules, no history and no keys."""
+    with Client(server) as client:
+        client.call("DELETE", _path(name))
+    talk(f"{name} is gone")
+
+
+def _path(name: str) -> str:
+    return f"/v1/tenants/{quote(name, safe='')}"
+
+
+def _show(form: str, documents: list[dict[str, Any]]) -> None:
+    if form == "json":
+        show_json(documents)
+    else:
+        show_table(_COLUMNS, [[document[column] for column in _COLUMNS] for document in documents])
