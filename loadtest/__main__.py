@@ -14,6 +14,7 @@ import click
 
 from loadtest import run_real, run_virtual
 from loadtest.figures import Figures, figures_of
+from loadtest.isolation import claims
 from loadtest.processes import LoadtestError
 from loadtest.report import write_report
 from loadtest.workload import (
@@ -99,6 +100,16 @@ def _command(scenario: Scenario) -> None:
 
 for name in get_args(Scenario):
     _command(name)
+
+
+@_group.command(help="Noisy tenants, a hung destination, an hour of downtime: who pays for whom.")
+def isolation() -> int:
+    """Print what was found, claim by claim; 1 when one does not hold."""
+    held = []
+    for claim in claims():
+        print(f"{'yes' if claim.holds else 'NO ':4}{claim.what}: {claim.found}", flush=True)
+        held.append(claim.holds)
+    return 0 if all(held) else 1
 
 
 def _experiments(scenario: Scenario, options: dict[str, Any]) -> list[Experiment]:

@@ -2,7 +2,7 @@
 
 The scenarios ask what a herd does; these ask what it does to those who have no part in it. Real
 planner, journal, queue and bucket, receivers without a network: what is found is policy and not
-speed. Each experiment gives its figures, `python -m loadtest isolation` makes all at full size.
+speed. Each experiment gives its figures; `claims` makes all of them at full size.
 """
 
 import asyncio
@@ -43,6 +43,48 @@ HUNG_MS = 3_600_000
 """An answer that no timeout waits for."""
 
 _OK = Outcome(name="success", status=200)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Something promised, at full size: what was found, and whether it holds."""
+
+    what: str
+    found: str
+    holds: bool
+
+
+def claims() -> Iterator[Claim]:
+    """All of it at full size; some minutes of CPU time."""
+    quiet = noisy_tenant(backlog=100_000, seconds=90)
+    yield Claim(
+        what="lateness p99 of a run a second beside another tenant's 100,000: alone + 250 ms",
+        found=f"{quiet.beside_ms} ms; alone {quiet.solo_ms} ms",
+        holds=quiet.beside_ms <= quiet.solo_ms + 250,
+    )
+    jain = equal_tenants(tenants=10, backlog=3_000, seconds=10)
+    yield Claim(
+        what="Jain's index of ten tenants with equal backlogs over 10 s: 0.99",
+        found=f"{jain:.6f}",
+        holds=jain >= 0.99,
+    )
+    hung = hung_destination(hosts=100, seconds=60, rate=1_280, delay_ms=200)
+    yield Claim(
+        what="one of 100 destinations hung, slots and tokens used up: 95 % of alone for the others",
+        found=f"{hung.beside / hung.solo:.1%}",
+        holds=hung.beside >= 0.95 * hung.solo,
+    )
+    yield Claim(
+        what="attempts used up at it: as many as before its breaker opened, by 10 failures",
+        found=f"{hung.spent} of {hung.before}; probes after {len(hung.probes_ms)} waits",
+        holds=hung.spent == hung.before,
+    )
+    caught_up = downtime(missed=100_000, fresh_rate=300)
+    yield Claim(
+        what="lateness p99 of 300 fresh runs a second while 100,000 missed catch up: 1 s",
+        found=f"{caught_up.fresh_ms} ms; caught up in {caught_up.seconds:.0f} s",
+        holds=caught_up.fresh_ms <= 1_000 and caught_up.missed == 100_000,
+    )
 
 
 class Arrival(NamedTuple):

@@ -16,6 +16,7 @@ import uvloop
 from benchmarks.batches import batch
 from benchmarks.delivering import herd, paced
 from benchmarks.findings import Finding, print_finding, print_headings
+from benchmarks.hanging import hung, neighbours
 from benchmarks.machine import facts
 from benchmarks.planning import planner, wheel
 from benchmarks.starting import idle, recovery
@@ -30,6 +31,8 @@ STAGES: dict[str, Stage] = {
     "herd": herd,
     "paced": paced,
     "idle": idle,
+    "neighbours": neighbours,
+    "hung": hung,
 }
 
 

@@ -106,10 +106,10 @@ class Process(NamedTuple):
 
 
 @contextmanager
-def engine_process(directory: Path) -> Iterator[Process]:
+def engine_process(directory: Path, *flags: str) -> Iterator[Process]:
     """`offbeat run` on `directory`, from when it listens until it has stopped in order."""
     command = [sys.executable, "-m", "engine", "run"]
-    options = ["--data-dir", str(directory), "--listen", "127.0.0.1:0"]
+    options = ["--data-dir", str(directory), "--listen", "127.0.0.1:0", *flags]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         try:
             yield Process(process.pid, _address(process))
