@@ -38,6 +38,7 @@ from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
 from engine.store.access import SqliteKeys, SqliteTenants
+from engine.store.attribution import SqliteAttributions
 from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
 from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
@@ -286,6 +287,7 @@ class Engine:
             flows=SqliteFlows(self._writer, api_reader),
             backfills=SqliteBackfills(self._writer, api_reader),
             audit=SqliteAudit(api_reader),
+            attributions=SqliteAttributions(api_reader),
         )
         self.tenants = Tenants(self.clock, SqliteTenants(self._writer, api_reader), own=self.tenant)
         self.tenants.only_own = not self.keys.required
@@ -303,6 +305,7 @@ class Engine:
         own = self.of(self.tenant)
         self.schedules, self.runs, self.flows = own.schedules, own.runs, own.flows
         self.backfills, self.audit, self.secrets = own.backfills, own.audit, own.secrets
+        self.attributions = own.attributions
 
     def _on_planned(self) -> None:
         self.loader.wake()

@@ -179,7 +179,9 @@ class FakeTransport:
         assert not self.closed, "a request left after the transport was closed"
         self.ledger.append((self._clock.now_ms(), request))
         outcome = self._answer(request)
+        request.connected_s = asyncio.get_running_loop().time()
         await asyncio.sleep(self._delay_ms(request) / 1_000)
+        request.answered_s = asyncio.get_running_loop().time()
         return outcome
 
     async def close(self) -> None:

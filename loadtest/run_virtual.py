@@ -95,8 +95,11 @@ class _Receivers:
                 | (FRESH if headers["X-Trigger"] == "schedule" else 0),
             )
         )
+        loop = asyncio.get_running_loop()
+        request.connected_s = loop.time()
         if self._delay_seconds:
             await asyncio.sleep(self._delay_seconds)
+        request.answered_s = loop.time()
         return _BROKEN if failed else _OK
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
+from engine.cli.delay_bars import waterfall
 from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import local_time, show_json
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
@@ -163,3 +164,5 @@ def _run_lines(run: dict[str, Any] | None) -> Iterator[tuple[str, str]]:
         status = attempt.get("status") or attempt.get("error") or ""
         outcome = attempt["outcome"] or "under way"
         yield f"attempt {attempt['number']}", f"{attempt['started_at']} {outcome} {status}".rstrip()
+    if run["attribution"]:
+        yield from waterfall(run["attribution"])

@@ -34,6 +34,7 @@ COMMANDS = {
     "explain": ("explain:command", "When a schedule will fire, or did, and why then."),
     "forecast": ("forecast:command", "What will fire, how late, and whether that will do."),
     "what-if": ("what_if:command", "The same with other jitter, rate, burst or more schedules."),
+    "attribution": ("attribution:command", "Where the runs' delay came from, by component."),
     "flows": ("flows:command", "List flows, and set their limits."),
     "tenant": ("tenants:command", "Make, list and delete tenants, with their quotas."),
     "key": ("keys:command", "Create, list and revoke API keys."),

@@ -53,25 +53,3 @@ class TokenBucket:
         elapsed_ms = max(0, now_ms - self._at_ms)
         self._level = min(self._capacity, self._level + elapsed_ms * self.rate)
         self._at_ms = now_ms
-
-
-class Drought:
-    """For how long without a break a bucket alone has held work back.
-
-    What one piece of work has waited for its token is then the lesser of that and of its own wait:
-    one subtraction, and nothing to be kept with each piece.
-    """
-
-    __slots__ = ("_since_ms",)
-
-    def __init__(self) -> None:
-        self._since_ms: int | None = None
-
-    def see(self, now_ms: int, *, is_dry: bool) -> int:
-        """Whether there is work now that lacks a token and nothing else; for how long there was."""
-        lasted_ms = 0 if self._since_ms is None else now_ms - self._since_ms
-        if not is_dry:
-            self._since_ms = None
-        elif self._since_ms is None:
-            self._since_ms = now_ms
-        return lasted_ms

@@ -138,7 +138,7 @@ class FairQueue(Generic[Item]):
         if not self._inflight[flow.tenant]:
             del self._inflight[flow.tenant]
         closed = flow.withdraw(item) if outcome is None else flow.end(item, outcome, now_ms)
-        self.unblock(flow.flow_id)
+        self._free(flow.flow_id, now_ms)
         return closed
 
     def unblock(self, flow_id: int) -> None:
@@ -224,6 +224,7 @@ class FairQueue(Generic[Item]):
                     continue  # Cleared while it waited for its turn.
                 until_ms = line.flow.blocked_until_ms(now_ms)
                 if until_ms > now_ms:
+                    line.flow.block(now_ms)
                     self._park(line, until_ms)
                     continue
                 _, _, item = heapq.heappop(line.runs)
@@ -258,4 +259,10 @@ class FairQueue(Generic[Item]):
 
     def _wake(self, now_ms: int) -> None:
         while self._alarms and self._alarms[0][0] <= now_ms:
-            self.unblock(heapq.heappop(self._alarms)[1])
+            self._free(heapq.heappop(self._alarms)[1], now_ms)
+
+    def _free(self, flow_id: int, now_ms: int) -> None:
+        """As `unblock`, at an instant that is known."""
+        for line in self._parked.get(flow_id, ()):
+            line.flow.unblock(now_ms)
+        self.unblock(flow_id)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from engine.core.breaker import NEVER_MS, Breaker, Door
 from engine.core.bucket import TokenBucket
 from engine.core.model import Outcome
+from engine.core.spells import Spells
 from engine.core.throughput import Throughput
 
 PARALLELISM = 20
@@ -52,16 +53,19 @@ class Flow:
     """One flow's limits and what it has under way. Instants on the monotonic clock, in ms."""
 
     __slots__ = (
+        "_blocked",
         "_bucket",
         "_changed_ms",
         "_throttled",
         "_throughput",
+        "at_limit",
         "breaker",
         "flow_id",
         "inflight",
         "parallelism",
         "paused",
         "rate",
+        "shut",
         "tenant",
     )
 
@@ -82,6 +86,9 @@ class Flow:
         self.paused = paused
         self.inflight = 0
         self.breaker = Breaker()
+        self.at_limit = Spells()
+        self.shut = Spells()
+        self._blocked: Spells | None = None
         self._throttled: int | None = None
         self._bucket: TokenBucket | None = None
         self._changed_ms = 0
@@ -110,8 +117,25 @@ class Flow:
             until_ms = max(until_ms, now_ms + bucket.wait_ms(now_ms, 1))
         return until_ms
 
+    def block(self, now_ms: int) -> None:
+        """Its runs wait for it from now on: `shut` by a pause or the breaker, else `at_limit`."""
+        is_shut = self.paused or self.breaker.blocked_until_ms(now_ms) > now_ms
+        spells = self.shut if is_shut else self.at_limit
+        if spells is not self._blocked:
+            self.unblock(now_ms)
+            spells.begin(now_ms)
+            self._blocked = spells
+
+    def unblock(self, now_ms: int) -> None:
+        """Its runs may have their turn again, or had it."""
+        if self._blocked is not None:
+            self._blocked.end(now_ms)
+            self._blocked = None
+
     def start(self, run: object, now_ms: int) -> None:
         """A run of the flow starts."""
+        if self._blocked is not None:
+            self.unblock(now_ms)
         self.inflight += 1
         bucket = self._current_bucket(now_ms)
         if bucket is not None:

@@ -7,7 +7,7 @@ in the name. Everything here is frozen: a change is a new value.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 DEFAULT_TENANT = "default"
 
@@ -195,6 +195,24 @@ class Outcome:
     retry_after: str | None = None
 
 
+class Timing(NamedTuple):
+    """Where an attempt's time went, in milliseconds (`core.attribution` says how it is read).
+
+    `waited_ms`: from when it was due to its start. Of that, `held_ms` it was not to go (another run
+    of its schedule, its flow's breaker or pause), `flow_ms` its flow was at a limit, `bucket_ms` no
+    token was there, `journal_ms` its claim was being committed. `connect_ms` and `first_byte_ms`
+    count from its start, to when the connection was there and the first byte of the response.
+    """
+
+    waited_ms: int = 0
+    held_ms: int = 0
+    flow_ms: int = 0
+    bucket_ms: int = 0
+    journal_ms: int = 0
+    connect_ms: int = 0
+    first_byte_ms: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One HTTP request made for a run, as the journal remembers it."""
@@ -203,6 +221,7 @@ class Attempt:
     started_at_ms: int
     ended_at_ms: int | None
     outcome: Outcome | None
+    timing: Timing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,3 +239,4 @@ class Run:
     attempt_count: int
     first_attempt_at_ms: int | None
     ended_at_ms: int | None
+    planned_at_ms: int | None = None

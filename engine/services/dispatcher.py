@@ -12,23 +12,22 @@ would cost more than the bookkeeping of the request. How it ended is for the rec
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
 
 from engine.clock import Clock
-from engine.core.bucket import Drought, TokenBucket
+from engine.core.bucket import TokenBucket
 from engine.core.errors import Unavailable
 from engine.core.identity import Signer, idempotency_key
 from engine.core.model import Outcome, State
-from engine.core.request import attempt_headers
-from engine.core.retry import Decision, GiveUp, RetryAt, decide
+from engine.services.delivery import Delivery, judge, request_of
 from engine.services.figures import Figures
 from engine.services.recorder import RETRY_SECONDS, Recorder
-from engine.services.transport import HttpRequest, Transport
+from engine.services.transport import Transport
 from engine.services.waiting import Waiting
-from engine.store import Claim, Ended, HeldRun, Journal
+from engine.services.waits import Taking, Waits
+from engine.store import Claim, HeldRun, Journal
 
 CLAIM_RUNS_MAX = 256
 """Runs in one claim: 3 ms of the disk's time, and the attempts that a crash repeats."""
@@ -53,19 +52,6 @@ class Gate(Protocol):
     """Whether claims may go on."""
 
     def is_current(self, now_ms: int) -> bool: ...
-
-
-@dataclass(slots=True, eq=False)
-class _Delivery:
-    """An attempt under way. `deadline_ms` is on the monotonic clock."""
-
-    claim: Claim
-    run: HeldRun
-    is_probe: bool
-    started_at_ms: int
-    deadline_ms: int
-    task: asyncio.Task[None] | None = None
-    expired: bool = False
 
 
 class Dispatcher:
@@ -94,13 +80,13 @@ class Dispatcher:
         self._signer = signer
         self._figures = figures
         self._concurrency = concurrency
-        self._claimed: deque[tuple[Claim, HeldRun]] = deque()
+        self._claimed: deque[tuple[Claim, HeldRun, Taking]] = deque()
         self._late: list[tuple[Claim, HeldRun]] = []  # Past their deadline before they could start.
-        self._deliveries: set[_Delivery] = set()
-        self._recorder = Recorder(journal, waiting, figures)
+        self._deliveries: set[Delivery] = set()
+        self._recorder = Recorder(clock, journal, waiting, figures)
         self._recorder.on_recorded = self._recorded
+        self._waits = Waits(clock.now_ms())
         self._wake = asyncio.Event()
-        self._drought = Drought()
         self._stopping = False
         self.on_room: Callable[[], None] = lambda: None
         self.on_recovery: Callable[[int], None] = lambda _: None
@@ -156,32 +142,29 @@ class Dispatcher:
     async def run_once(self) -> int:
         """Claim once; how many runs were taken from the queue."""
         await self._expire_late()
-        count, dry_ms = self._allowance()
-        if not count:
-            return 0
-        runs = self._waiting.take(self._clock.monotonic_ms(), count)
-        self._count_token_waits(runs, dry_ms)
-        if len(runs) < count:  # The rest is blocked, and not by the bucket.
-            self._drought.see(self._clock.monotonic_ms(), is_dry=False)
+        taken_ms, monotonic_ms = self._clock.now_ms(), self._clock.monotonic_ms()
+        runs = self._take(monotonic_ms)
         if not runs:
             return 0
         try:
-            claimed = await self._journal.claim(runs, self._clock.now_ms())
+            claimed = await self._journal.claim(runs, taken_ms)
         except Unavailable:
             self._waiting.put_back(runs, self._clock.monotonic_ms())
             await asyncio.sleep(RETRY_SECONDS)
             return 0
+        commit_ms = self._clock.monotonic_ms() - monotonic_ms
+        taking = Taking(at_ms=taken_ms, monotonic_ms=monotonic_ms, commit_ms=commit_ms)
         by_key = {(run.scheduled_for_ms, run.schedule_row): run for run in runs}
         if not self._claimed:  # Else the starting goes on by itself.
             asyncio.get_running_loop().call_soon(self._start_some)
         for claim in claimed.claims:
             run = by_key.pop((claim.scheduled_for_ms, claim.schedule_row))
-            self._claimed.append((claim, run))
+            self._claimed.append((claim, run, taking))
         for run in by_key.values():
             self._waiting.withdraw(run, self._clock.monotonic_ms())
         for state, reason in claimed.ended:
             self._figures.end(state, reason)
-        self._waiting.bring_forward(claimed.due)
+        self._waiting.bring_forward(claimed.due, self._clock.now_ms())
         self.on_room()
         return len(runs)
 
@@ -209,26 +192,31 @@ class Dispatcher:
             for _, run in late:
                 self._waiting.withdraw(run, self._clock.monotonic_ms())
                 self._figures.end(State.FAILED, "expired")
-            self._waiting.bring_forward(due)
+            self._waiting.bring_forward(due, self._clock.now_ms())
 
-    def _allowance(self) -> tuple[int, int]:
-        """How many runs may be claimed now, and for how long only tokens were missing until now."""
-        wanted = self._wanted()
-        tokens = self.tokens - len(self._claimed)
-        dry_ms = self._drought.see(self._clock.monotonic_ms(), is_dry=tokens < wanted)
-        return max(0, min(wanted, tokens)), dry_ms
+    def _take(self, now_ms: int) -> list[HeldRun]:
+        """The runs to claim now; and note whether others lack nothing but a token."""
+        wanted = self._wanted(now_ms)
+        tokens = self.tokens - len(self._claimed) if wanted else 0
+        count = max(0, min(wanted, tokens))
+        runs = self._waiting.take(now_ms, count) if count else []
+        is_dry = tokens < wanted and len(runs) == count and self._waiting.runnable(now_ms)
+        self._count_token_waits(runs, self._waits.see(now_ms, is_dry=is_dry))
+        return runs
 
-    def _wanted(self) -> int:
-        """How many runs would be claimed now if there were tokens."""
-        if not self._waiting.runnable(self._clock.monotonic_ms()):
+    def _wanted(self, now_ms: int) -> int:
+        """How many runs would be claimed if there were tokens enough."""
+        if not self._waiting.runnable(now_ms):
             return 0
         if not self._gate.is_current(self._clock.now_ms()):
             return 0
         if len(self._recorder) >= OUTCOMES_MAX:
             return 0
-        return min(self._waiting.ready, self._concurrency - self.inflight, CLAIM_RUNS_MAX)
+        slots = max(0, self._concurrency - self.inflight)
+        return min(self._waiting.ready, slots, CLAIM_RUNS_MAX)
 
     def _count_token_waits(self, runs: list[HeldRun], dry_ms: int) -> None:
+        """`dry_ms`: for how long nothing but tokens was missing."""
         waits = self._figures.token_wait_seconds
         if not dry_ms:
             waits.add(0.0, len(runs))
@@ -253,20 +241,20 @@ class Dispatcher:
         count = min(len(self._claimed), STARTS_AT_ONCE)
         # One instant for the charge and for what the journal calls the start: a process that is
         # put aside between the two would seem to start more than the bucket granted.
-        now_ms = self._clock.now_ms()
+        loop, now_ms = asyncio.get_running_loop(), self._clock.now_ms()
         self._bucket.reserve(self._clock.monotonic_ms(), count)
         for _ in range(count):
-            claim, run = self._claimed.popleft()
+            claim, run, taking = self._claimed.popleft()
             if claim.expires_at_ms is not None and now_ms >= claim.expires_at_ms:
                 self._late.append((claim, run))
             else:
-                self._start(claim, run, now_ms)
+                self._start(claim, run, taking, now_ms, loop.time())
         if self._claimed:
-            asyncio.get_running_loop().call_soon(self._start_some)
+            loop.call_soon(self._start_some)
         else:
             self._wake.set()
 
-    def _start(self, claim: Claim, run: HeldRun, now_ms: int) -> None:
+    def _start(self, claim: Claim, run: HeldRun, taking: Taking, now_ms: int, now_s: float) -> None:
         self.on_start(claim, now_ms)
         if claim.attempt == 1:
             self._figures.first_attempt(
@@ -275,17 +263,25 @@ class Dispatcher:
                 fire_after_ms=claim.fire_after_ms,
                 started_at_ms=now_ms,
             )
-        timeout_ms = claim.target.timeout_seconds * 1_000
-        is_probe = self._waiting.flow(run.flow_id).breaker.is_probe(run)
-        delivery = _Delivery(claim, run, is_probe, now_ms, self._clock.monotonic_ms() + timeout_ms)
+        flow = self._waiting.flow(run.flow_id)
+        delivery = Delivery(
+            claim,
+            run,
+            key=idempotency_key(claim.schedule_id, claim.scheduled_for_ms),
+            wait=self._waits.of(run, flow, taking, now_ms),
+            is_probe=flow.breaker.is_probe(run),
+            started_at_ms=now_ms,
+            started_s=now_s,
+            deadline_ms=self._clock.monotonic_ms() + claim.target.timeout_seconds * 1_000,
+        )
         self._deliveries.add(delivery)
         delivery.task = asyncio.get_running_loop().create_task(self._deliver(delivery))
 
-    async def _deliver(self, delivery: _Delivery) -> None:
+    async def _deliver(self, delivery: Delivery) -> None:
         claim = delivery.claim
-        key = idempotency_key(claim.schedule_id, claim.scheduled_for_ms)
         try:
-            outcome = await self._transport.send(self._request(delivery, key))
+            delivery.request = request_of(delivery, self._signer(claim.tenant))
+            outcome = await self._transport.send(delivery.request)
         except asyncio.CancelledError:
             if not delivery.expired:
                 self._deliveries.discard(delivery)
@@ -301,54 +297,8 @@ class Dispatcher:
         self._deliveries.discard(delivery)
         if self._waiting.end(delivery.run, outcome, self._clock.monotonic_ms()):
             self.on_recovery(delivery.run.flow_id)
-        self._recorder.add(self._judge(delivery, key, outcome))
+        self._recorder.add(judge(delivery, outcome, self._clock.now_ms()))
         self._wake.set()
-
-    def _request(self, delivery: _Delivery, key: str) -> HttpRequest:
-        claim = delivery.claim
-        target = claim.target
-        headers = attempt_headers(
-            self._signer(claim.tenant),
-            target.headers,
-            key=key,
-            schedule_id=claim.schedule_id,
-            schedule_name=claim.schedule_name,
-            scheduled_for_ms=claim.scheduled_for_ms,
-            fire_after_ms=claim.fire_after_ms,
-            attempt=claim.attempt,
-            trigger=claim.trigger,
-            now_ms=delivery.started_at_ms,
-            body=target.body,
-        )
-        return HttpRequest(url=target.url, method=target.method, headers=headers, body=target.body)
-
-    def _judge(self, delivery: _Delivery, key: str, outcome: Outcome) -> Ended:
-        """What the outcome makes of the run."""
-        claim = delivery.claim
-        now_ms = self._clock.now_ms()
-        decision = decide(
-            claim.retry,
-            key,
-            attempt=claim.attempt,
-            outcome=outcome,
-            now_ms=now_ms,
-            first_attempt_at_ms=claim.first_attempt_at_ms or delivery.started_at_ms,
-            # Neither the closed door nor the probe uses up a run's attempts.
-            attempts_granted_from=claim.granted_from + delivery.is_probe,
-            expires_at_ms=claim.expires_at_ms,
-        )
-        state, reason, next_ms = _disposal(decision)
-        return Ended(
-            claim=claim,
-            started_at_ms=delivery.started_at_ms,
-            ended_at_ms=now_ms,
-            outcome=outcome,
-            state=state,
-            reason=reason,
-            next_attempt_at_ms=next_ms,
-            is_probe=delivery.is_probe and state == State.RETRY_WAIT,
-            run=delivery.run,
-        )
 
     def _recorded(self) -> None:
         self.on_room()
@@ -362,14 +312,3 @@ class Dispatcher:
                 if delivery.deadline_ms <= now_ms and delivery.task and not delivery.expired:
                     delivery.expired = True
                     delivery.task.cancel()
-
-
-def _disposal(decision: Decision | None) -> tuple[State, str | None, int | None]:
-    """The run's state, its reason and when it is next due."""
-    match decision:
-        case RetryAt(at_ms=at_ms):
-            return State.RETRY_WAIT, None, at_ms
-        case GiveUp(reason=reason):
-            return State.FAILED, reason, None
-        case None:
-            return State.SUCCEEDED, None, None

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from engine.clock import Clock
 from engine.core.errors import Unavailable
 from engine.core.fairness import Class
 from engine.core.lifecycle import TERMINAL
@@ -22,7 +23,8 @@ RETRY_SECONDS = 0.5
 class Recorder:
     """Takes ended attempts in, oldest first; its length is how many are not on disk yet."""
 
-    def __init__(self, journal: Journal, waiting: Waiting, figures: Figures) -> None:
+    def __init__(self, clock: Clock, journal: Journal, waiting: Waiting, figures: Figures) -> None:
+        self._clock = clock
         self._journal = journal
         self._waiting = waiting
         self._figures = figures
@@ -46,13 +48,14 @@ class Recorder:
             if not batch:
                 continue
             try:
-                self._waiting.bring_forward(await self._journal.end(batch))
+                due = await self._journal.end(batch)
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._wake.set()
                 continue
             for _ in batch:
                 self._outcomes.popleft()
+            self._waiting.bring_forward(due, self._clock.now_ms())
             self._settle(batch)
             self.on_recorded()
 

@@ -1,4 +1,5 @@
-"""The engine as each tenant sees it: its own schedules, runs, flows, backfills, audit and secrets.
+"""The engine as each tenant sees it: its own schedules, runs, flows, backfills, audit, delays
+and secrets.
 
 What is made for one tenant cannot name another's: each service below takes the tenant once, here,
 and puts it into every question to the store.
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.clock import Clock
+from engine.services.attribution import Attributions, AttributionStore
 from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
 from engine.services.flows import Flows
@@ -30,6 +32,7 @@ class Stores:
     flows: FlowStore
     backfills: BackfillStore
     audit: AuditStore
+    attributions: AttributionStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,7 @@ class TenantServices:
     flows: Flows
     backfills: Backfills
     audit: Audit
+    attributions: Attributions
 
 
 class Tenancy:
@@ -95,4 +99,5 @@ class Tenancy:
             flows=Flows(stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),
             audit=Audit(clock, stores.audit, tenant=tenant),
+            attributions=Attributions(stores.attributions, tenant=tenant),
         )

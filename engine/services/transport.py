@@ -22,7 +22,7 @@ the connection had rested and was dead already.
 
 import asyncio
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from aiohttp import (
@@ -70,14 +70,20 @@ FailureName = Literal["connect_error", "tls_error", "dns_error", "protocol_error
 _NO_TIMEOUT = ClientTimeout()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class HttpRequest:
-    """What to send. `headers`: all but `Host`, `Content-Length` and the default `User-Agent`."""
+    """What to send. `headers`: all but `Host`, `Content-Length` and the default `User-Agent`.
+
+    The transport notes on it how far it came, in seconds of the event loop's clock: when there was
+    a connection, when the first byte of a response. A wait that is cancelled leaves that behind.
+    """
 
     url: str
     method: str
     headers: list[tuple[str, str]]
     body: bytes
+    connected_s: float | None = field(default=None, compare=False)
+    answered_s: float | None = field(default=None, compare=False)
 
 
 class Transport(Protocol):
@@ -116,7 +122,8 @@ class AiohttpTransport:
             wire = self._rested(route.origin)
             if wire is None:
                 wire = await self._connect(route.origin)
-            outcome = await wire.exchange(data, expects_body=request.method != "HEAD")
+            request.connected_s = self._loop.time()
+            outcome = await wire.exchange(request, data)
         except (ClientError, OSError, UnicodeError) as error:
             return _unreached(error)
         finally:
@@ -186,13 +193,13 @@ class _Wire(ResponseHandler):
         self._response: _Response | None = None
         self._answer: asyncio.Future[Outcome]
 
-    async def exchange(self, data: bytes, *, expects_body: bool) -> Outcome:
+    async def exchange(self, request: HttpRequest, data: bytes) -> Outcome:
         """Write `data` and wait for the response; a cancelled wait closes the connection."""
         if self.transport is None:
             return _failure("protocol_error", "connection closed before the request")
         self.reusable = False
         self._answer = self._loop.create_future()
-        self._response = _Response(self, self._loop, expects_body=expects_body)
+        self._response = _Response(self, self._loop, request)
         self.transport.write(data)
         try:
             return await self._answer
@@ -241,10 +248,12 @@ class _Wire(ResponseHandler):
 class _Response:
     """What has arrived of one response, and what it amounts to."""
 
-    __slots__ = ("_content", "_head", "_left", "_parser", "reusable")
+    __slots__ = ("_content", "_head", "_left", "_loop", "_parser", "_request", "reusable")
 
-    def __init__(self, wire: _Wire, loop: asyncio.AbstractEventLoop, *, expects_body: bool) -> None:
+    def __init__(self, wire: _Wire, loop: asyncio.AbstractEventLoop, request: HttpRequest) -> None:
         self.reusable = False
+        self._loop = loop
+        self._request = request
         self._left = RESPONSE_READ_BYTES
         self._head: RawResponseMessage | None = None
         self._content: StreamReader
@@ -256,13 +265,15 @@ class _Response:
             max_line_size=RESPONSE_READ_BYTES,
             max_field_size=RESPONSE_READ_BYTES,
             max_headers=RESPONSE_FIELDS_MAX,
-            response_with_body=expects_body,
+            response_with_body=request.method != "HEAD",
             read_until_eof=True,
             auto_decompress=False,
         )
 
     def feed(self, data: bytes) -> Outcome | None:
         """Take what the socket gave; None while more is to come."""
+        if self._request.answered_s is None:
+            self._request.answered_s = self._loop.time()
         data = data[: self._left]
         self._left -= len(data)
         try:

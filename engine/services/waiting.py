@@ -145,11 +145,11 @@ class Waiting:
                 return
             self.hold((run,))
 
-    def bring_forward(self, runs: Iterable[HeldRun]) -> None:
-        """Runs whose turn in their line it is; of a flow not known here, the journal tells."""
+    def bring_forward(self, runs: Iterable[HeldRun], now_ms: int) -> None:
+        """Runs whose turn in their line it is now; of a flow not known here, the journal tells."""
         for run in runs:
             if self.knows(run.flow_id):
-                self.retry((run,))
+                self.retry((run._replace(held_until_ms=now_ms),))
             else:
                 self.offer((run.key,))
 

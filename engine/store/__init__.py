@@ -20,6 +20,7 @@ from engine.core.model import (
     Schedule,
     State,
     Target,
+    Timing,
     Trigger,
 )
 
@@ -90,7 +91,8 @@ DueRun = tuple[int, int, int]
 class HeldRun(NamedTuple):
     """A run as memory holds it: its place in the order, and what fairness asks of it.
 
-    `rank` is a `core.fairness.Class`, `priority` 0 (first) to 3.
+    `rank` is a `core.fairness.Class`, `priority` 0 (first) to 3. `held_until_ms`: when its turn in
+    its schedule's line came, if it waited there.
     """
 
     due_ms: int
@@ -99,6 +101,7 @@ class HeldRun(NamedTuple):
     flow_id: int
     rank: int
     priority: int
+    held_until_ms: int = 0
 
     @property
     def key(self) -> DueRun:
@@ -184,9 +187,8 @@ class Claimed:
     due: tuple[HeldRun, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """A finished attempt and what it makes of its run."""
+class Ended(NamedTuple):
+    """A finished attempt and what it makes of its run. Not a dataclass: made for each delivery."""
 
     claim: Claim
     started_at_ms: int
@@ -197,6 +199,7 @@ class Ended:
     next_attempt_at_ms: int | None
     is_probe: bool
     run: HeldRun
+    timing: Timing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

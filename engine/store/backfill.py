@@ -33,7 +33,9 @@ class SqliteBackfills:
     ) -> list[DueRun]:
         # Spread there too: it takes as long as the writing, and the loop has no time for either.
         return await self._writer.submit(
-            lambda db: _plan(db, span, spread(span, instants, part, now_ms=now_ms, rate=rate))
+            lambda db: _plan(
+                db, span, spread(span, instants, part, now_ms=now_ms, rate=rate), now_ms
+            )
         )
 
 
@@ -60,7 +62,9 @@ def _gaps(db: sqlite3.Connection, span: Span, after_ms: int) -> tuple[list[int],
     return [instant for instant in page if instant not in taken], page[-1]
 
 
-def _plan(db: sqlite3.Connection, span: Span, runs: Iterable[BackfillRun]) -> list[DueRun]:
+def _plan(
+    db: sqlite3.Connection, span: Span, runs: Iterable[BackfillRun], now_ms: int
+) -> list[DueRun]:
     public_id = span.schedule.definition.schedule_id
     if schedules.get(db, public_id).revision != span.schedule.revision:
         raise Conflict("the schedule was changed meanwhile: ask again for the rest")
@@ -71,6 +75,7 @@ def _plan(db: sqlite3.Connection, span: Span, runs: Iterable[BackfillRun]) -> li
             "scheduled_for": run.scheduled_for_ms,
             "fire_after": run.fire_after_ms,
             "next_attempt_at": run.due_ms,
+            "now": now_ms,
         }
         planned += db.execute(SQL["plan_backfill_run"], values).fetchall()
     return planned

@@ -218,7 +218,7 @@ def _judge(db: sqlite3.Connection, judged: _Judged, stretch: _Stretch, now_ms: i
         values = {**span, "reason": "catch_up", "count": missed.skip_count}
         if db.execute(SQL["count_range"], values).rowcount:  # Judged again, it is there already.
             skipped += missed.skip_count
-    written = _write_runs(db, judged, missed, stretch, before=len(keep), total=total)
+    written = _write_runs(db, judged, missed, stretch, before=len(keep), total=total, now_ms=now_ms)
     return _Verdict(
         written=len(rows) + written, skipped=skipped, complete=written < RUNS_CAUGHT_UP_MAX
     )
@@ -245,6 +245,7 @@ def _write_runs(
     *,
     before: int,
     total: int,
+    now_ms: int,
 ) -> int:
     """Plan the runs that catch up, oldest first, at most a transaction's share of new ones."""
     written = 0
@@ -258,6 +259,7 @@ def _write_runs(
             "scheduled_for": instant,
             "fire_after": fire_after_ms,
             "next_attempt_at": _due(judged, stretch, before + index, total, fire_after_ms),
+            "now": now_ms,
         }
         written += db.execute(SQL["plan_run"], run).rowcount
         if written >= RUNS_CAUGHT_UP_MAX:

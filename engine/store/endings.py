@@ -10,16 +10,18 @@ import orjson
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State
 from engine.store import Claim, Ended, HeldRun, overlap, schedules
+from engine.store.rows import timing_bytes
 from engine.store.statements import statements
 
 SQL = statements()
 
 
 def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[HeldRun]:
-    ends = accumulate(len(e.outcome.response) for e in ended)
-    attempts = [_attempt_columns(e, end) for e, end in zip(ended, ends, strict=True)]
-    responses = b"".join([e.outcome.response for e in ended])
-    db.execute(SQL["insert_attempts"], {"ended": _json(attempts), "responses": responses})
+    pieces = [timing_bytes(e.timing) + e.outcome.response for e in ended]
+    attempts = [
+        _attempt_columns(e, end) for e, end in zip(ended, accumulate(map(len, pieces)), strict=True)
+    ]
+    db.execute(SQL["insert_attempts"], {"ended": _json(attempts), "pieces": b"".join(pieces)})
     db.execute(SQL["end_attempts"], {"ended": _json([_run_columns(e) for e in ended])})
     for e in ended:
         if e.outcome.status == 410:
@@ -47,7 +49,7 @@ def expire(db: sqlite3.Connection, claims: Sequence[Claim], now_ms: int) -> list
 
 
 def _attempt_columns(e: Ended, response_end: int) -> tuple[Any, ...]:
-    """In the order of `insert_attempts`; the response by place, since JSON holds no bytes."""
+    """In the order of `insert_attempts`; what is bytes by its place, since JSON holds none."""
     claim, outcome = e.claim, e.outcome
     length = len(outcome.response)
     return (

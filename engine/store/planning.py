@@ -31,7 +31,7 @@ def plan(
     arrivals: list[Arrival] = []
     rest = list(slices[PLAN_SLICES_MAX:])
     for index, piece in enumerate(slices[:PLAN_SLICES_MAX]):
-        written, remainder = _plan_page(db, piece, PLAN_ROWS_MAX - rows)
+        written, remainder = _plan_page(db, piece, PLAN_ROWS_MAX - rows, now_ms)
         arrivals += written
         rows += sum(arrival[3] for arrival in written)
         if remainder is not None or rows >= PLAN_ROWS_MAX:
@@ -46,16 +46,17 @@ def plan(
 
 
 def _plan_page(
-    db: sqlite3.Connection, piece: Slice | AtSlice, limit: int
+    db: sqlite3.Connection, piece: Slice | AtSlice, limit: int, now_ms: int
 ) -> tuple[list[Arrival], Slice | AtSlice | None]:
     """One statement's worth of a slice; the rows written, counted, and what remains of it."""
     if isinstance(piece, Slice):
-        return _plan_slice_page(db, piece, limit)
+        return _plan_slice_page(db, piece, limit, now_ms)
     after_id = piece.after_schedule or _ROW_MAX
     values = {"after": piece.after_ms, "id": after_id, "until": piece.until_ms}
     end = db.execute(SQL["at_page_end"], {**values, "limit": limit}).fetchone()
     until, until_id = end or (piece.until_ms, _ROW_MAX)
-    rows = Counter(db.execute(SQL["plan_at"], {**values, "until": until, "until_id": until_id}))
+    bounds = {**values, "until": until, "until_id": until_id, "now": now_ms}
+    rows = Counter(db.execute(SQL["plan_at"], bounds))
     written = [(0, *instants, count) for instants, count in rows.items()]
     if end is None:
         return written, None
@@ -63,7 +64,7 @@ def _plan_page(
 
 
 def _plan_slice_page(
-    db: sqlite3.Connection, piece: Slice, limit: int
+    db: sqlite3.Connection, piece: Slice, limit: int, now_ms: int
 ) -> tuple[list[Arrival], Slice | None]:
     values = {
         "timetable_id": piece.timetable_id,
@@ -74,7 +75,7 @@ def _plan_slice_page(
     }
     end = db.execute(SQL["slice_page_end"], {**values, "limit": limit}).fetchone()
     until, until_id = end or (piece.until_offset_ms, _ROW_MAX)
-    bounds = {**values, "until_offset": until, "until_id": until_id}
+    bounds = {**values, "until_offset": until, "until_id": until_id, "now": now_ms}
     rows = Counter(db.execute(SQL["plan_slice"], bounds))
     written = [(piece.timetable_id, piece.instant_ms, at, count) for (at,), count in rows.items()]
     if end is None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+import struct
 from typing import Any
 
 import orjson
@@ -22,11 +23,14 @@ from engine.core.model import (
     Schedule,
     State,
     Target,
+    Timing,
     Trigger,
 )
 from engine.core.timetable import Timetable, compile_trigger
 
 _DEFAULT_RETRY = RetryPolicy()
+_TIMING = struct.Struct("<7I")
+_TIMING_MS_MAX = 2**32 - 1
 
 log = structlog.get_logger("offbeat.store")
 
@@ -243,7 +247,21 @@ def run_of(row: sqlite3.Row) -> Run:
         attempt_count=row["attempt"],
         first_attempt_at_ms=row["first_attempt_at"],
         ended_at_ms=row["ended_at"],
+        planned_at_ms=row["planned_at"],
     )
+
+
+def timing_bytes(timing: Timing) -> bytes:
+    """An attempt's times as its row keeps them; a wait of over 49 days is kept as 49 days."""
+    try:
+        return _TIMING.pack(*timing)
+    except struct.error:
+        return _TIMING.pack(*(min(max(ms, 0), _TIMING_MS_MAX) for ms in timing))
+
+
+def timing_of(column: bytes | None) -> Timing | None:
+    """What `timing_bytes` wrote; None where nothing was recorded."""
+    return None if column is None else Timing._make(_TIMING.unpack(column))
 
 
 def attempt_of(row: sqlite3.Row) -> Attempt:
@@ -259,6 +277,7 @@ def attempt_of(row: sqlite3.Row) -> Attempt:
             response=row["response"] or b"",
             response_cut=bool(row["response_cut"]),
         ),
+        timing=timing_of(row["timing"]),
     )
 
 

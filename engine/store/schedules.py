@@ -182,7 +182,7 @@ def trigger(db: sqlite3.Connection, public_id: str, now_ms: int) -> tuple[Run, D
     for instant in range(now_ms, now_ms + MANUAL_MILLISECONDS_MAX):
         if instant % 1_000 == 0:
             continue
-        key = {"scheduled_for": instant, "schedule_id": row["id"]}
+        key = {"scheduled_for": instant, "schedule_id": row["id"], "now": now_ms}
         if db.execute(SQL["plan_manual_run"], key).rowcount == 1:
             planned = named_rows(
                 db,

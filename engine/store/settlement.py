@@ -50,7 +50,7 @@ def settle_runs(
     for new in settlement.insert:
         if new.fire_after_ms <= unjudged_ms:
             continue  # Missed: the catch-up policy speaks.
-        run = {**ids, "trigger": "schedule", **_times(new)}
+        run = {**ids, "trigger": "schedule", **_times(new), "now": now_ms}
         db.execute(SQL["plan_run"], {**run, "next_attempt_at": new.fire_after_ms})
     if previous:
         db.execute(SQL["retarget_planned_runs"], ids)

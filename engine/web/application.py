@@ -6,7 +6,19 @@ A route that gives figures of the whole node, other tenants' runs among them, is
 from aiohttp import web
 
 from engine.core.access import Scope
-from engine.web import audit, batch, flows, herd, keys, monitor, runs, schedules, system, tenants
+from engine.web import (
+    attribution,
+    audit,
+    batch,
+    flows,
+    herd,
+    keys,
+    monitor,
+    runs,
+    schedules,
+    system,
+    tenants,
+)
 from engine.web.access import Route
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
@@ -40,6 +52,7 @@ ROUTES = (
     Route("POST", "/v1/herd/what-if", Scope.ADMIN, herd.post_what_if),
     Route("GET", "/v1/herd/advice", Scope.ADMIN, herd.get_advice),
     Route("GET", "/v1/herd/monitor", Scope.ADMIN, monitor.get_monitor),
+    Route("GET", "/v1/herd/attribution", Scope.READ, attribution.get_attribution),
     Route("GET", "/v1/tenants", Scope.ADMIN, tenants.list_tenants),
     Route("GET", "/v1/tenants/{tenant}", Scope.ADMIN, tenants.get_tenant),
     Route("PUT", "/v1/tenants/{tenant}", Scope.ADMIN, tenants.put_tenant),

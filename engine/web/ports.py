@@ -12,6 +12,7 @@ from engine.core.access import ApiKey, Quotas, Scope, Tenant
 from engine.core.audit import Tally
 from engine.core.backfill import Backfill
 from engine.core.curves import Figures
+from engine.core.delay_shares import Shares
 from engine.core.errors import OffbeatError
 from engine.core.forecast import Forecast
 from engine.core.herd_advice import Advice
@@ -153,6 +154,14 @@ class Audit(Protocol):
         ...
 
 
+class Attributions(Protocol):
+    """Where the time of many runs went."""
+
+    async def shares(self, from_ms: int, to_ms: int) -> Shares:
+        """Of the scheduled runs with `from <= scheduled_for < to`."""
+        ...
+
+
 class Keys(Protocol):
     """API keys."""
 
@@ -227,6 +236,9 @@ class TenantFace(Protocol):
 
     @property
     def audit(self) -> Audit: ...
+
+    @property
+    def attributions(self) -> Attributions: ...
 
 
 class EngineFace(Protocol):

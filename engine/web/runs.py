@@ -6,10 +6,12 @@ from typing import Any
 
 from aiohttp import web
 
+from engine.core.attribution import attribute_run
 from engine.core.errors import NotFound
 from engine.core.fields import Fields
 from engine.core.identity import format_instant, idempotency_key, parse_instant, schedule_id
 from engine.core.model import Attempt, Outcome, Run, State
+from engine.web.attribution import attribution_document
 from engine.web.json_bodies import json_response, list_response
 from engine.web.ports import engine_of
 from engine.web.queries import query_of, read_limit, read_run_cursor, write_cursor
@@ -39,7 +41,13 @@ async def get_run(request: web.Request) -> web.Response:
     except ValueError:
         raise NotFound("a run's id is <schedule_id>@<scheduled_for>") from None
     run, attempts = await engine_of(request).runs.get(schedule, scheduled_for_ms)
-    return json_response(run_document(run) | {"attempts": list(map(attempt_document, attempts))})
+    return json_response(
+        run_document(run)
+        | {
+            "attribution": attribution_document(attribute_run(run, attempts)),
+            "attempts": list(map(attempt_document, attempts)),
+        }
+    )
 
 
 def run_document(run: Run) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from itertools import accumulate, combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.bucket import Drought, TokenBucket
+from engine.core.bucket import TokenBucket
 
 # A second and more passes between calls, or nothing; the clock is set back now and then.
 MOVES = st.lists(
@@ -77,12 +77,3 @@ def test_the_wait_ends_with_the_tokens_there_and_not_before(
     wait_ms = bucket.wait_ms(passed_ms, wanted)
     assert wait_ms == 0 or bucket.peek(passed_ms + wait_ms - 1) < wanted
     assert bucket.reserve(passed_ms + wait_ms, wanted) == wanted
-
-
-def test_a_drought_lasts_while_only_tokens_are_missing() -> None:
-    drought = Drought()
-    assert drought.see(1_000, is_dry=False) == 0
-    assert drought.see(1_100, is_dry=True) == 0
-    assert drought.see(1_400, is_dry=True) == 300
-    assert drought.see(1_500, is_dry=False) == 400  # It has lasted until now, and is over.
-    assert drought.see(1_600, is_dry=True) == 0

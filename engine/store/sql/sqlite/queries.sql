@@ -126,8 +126,10 @@ ORDER BY offset_ms, id LIMIT 1 OFFSET :limit - 1;
 -- The runs of one occurrence for a range of offsets. A run that was cancelled before its first
 -- attempt because its instant had vanished is planned anew when the instant is back. In order of
 -- id, which is that of the key: sorting costs less than going to and fro in two trees.
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
-SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'schedule', target_id, flow_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id,
+  planned_at)
+SELECT :instant, id, :instant + offset_ms, :instant + offset_ms, 'planned', 'schedule', target_id, flow_id,
+  :now
 FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
   AND (offset_ms, id) <= (:until_offset, :until_id)
@@ -138,7 +140,7 @@ ORDER BY id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, target_id = excluded.target_id,
-  flow_id = excluded.flow_id, ended_at = NULL
+  flow_id = excluded.flow_id, planned_at = excluded.planned_at, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
 RETURNING fire_after - fire_after % 10;
 
@@ -150,8 +152,10 @@ WHERE at + offset_ms >= :after AND at + offset_ms <= :until AND (at + offset_ms,
 ORDER BY at + offset_ms, id LIMIT 1 OFFSET :limit - 1;
 
 -- name: plan_at
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
-SELECT at, id, at + offset_ms, at + offset_ms, 'planned', 'schedule', target_id, flow_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id,
+  planned_at)
+SELECT at, id, at + offset_ms, at + offset_ms, 'planned', 'schedule', target_id, flow_id,
+  :now
 FROM schedule INDEXED BY schedule_at_idx
 WHERE at + offset_ms >= :after AND at + offset_ms <= :until
   AND (at + offset_ms, id) > (:after, :id) AND (at + offset_ms, id) <= (:until, :until_id)
@@ -161,19 +165,20 @@ ORDER BY at + offset_ms, id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, target_id = excluded.target_id,
-  flow_id = excluded.flow_id, ended_at = NULL
+  flow_id = excluded.flow_id, planned_at = excluded.planned_at, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
 RETURNING scheduled_for, fire_after - fire_after % 10;
 
 -- name: plan_run
 -- One run by itself: an edit's, a catch-up's.
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id,
+  planned_at)
 VALUES (:scheduled_for, :schedule_id, :fire_after, :next_attempt_at, 'planned', :trigger, :target_id,
-  :flow_id)
+  :flow_id, :now)
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id,
-  flow_id = excluded.flow_id, ended_at = NULL
+  flow_id = excluded.flow_id, planned_at = excluded.planned_at, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted');
 
 -- name: list_taken_instants
@@ -184,20 +189,23 @@ WHERE s.public_id = :public_id AND r.scheduled_for > :after AND r.scheduled_for 
   AND NOT (r.state = 'cancelled' AND r.attempt = 0 AND r.reason IN ('vanished', 'deleted'));
 
 -- name: plan_backfill_run
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
-SELECT :scheduled_for, id, :fire_after, :next_attempt_at, 'planned', 'backfill', target_id, flow_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id,
+  planned_at)
+SELECT :scheduled_for, id, :fire_after, :next_attempt_at, 'planned', 'backfill', target_id, flow_id,
+  :now
 FROM schedule WHERE public_id = :public_id
 ON CONFLICT (scheduled_for, schedule_id) DO UPDATE SET
   fire_after = excluded.fire_after, next_attempt_at = excluded.next_attempt_at, state = 'planned',
   reason = NULL, trigger = excluded.trigger, target_id = excluded.target_id,
-  flow_id = excluded.flow_id, ended_at = NULL
+  flow_id = excluded.flow_id, planned_at = excluded.planned_at, ended_at = NULL
 WHERE state = 'cancelled' AND attempt = 0 AND reason IN ('vanished', 'deleted')
 RETURNING next_attempt_at, scheduled_for, schedule_id;
 
 -- name: plan_manual_run
 -- The next free millisecond that is not 000.
-INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id)
-SELECT :scheduled_for, id, :scheduled_for, :scheduled_for, 'planned', 'manual', target_id, flow_id
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id,
+  planned_at)
+SELECT :scheduled_for, id, :scheduled_for, :scheduled_for, 'planned', 'manual', target_id, flow_id, :now
 FROM schedule WHERE id = :schedule_id
 ON CONFLICT DO NOTHING;
 
@@ -428,15 +436,17 @@ WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
 ORDER BY next_attempt_at DESC, scheduled_for DESC LIMIT 1;
 
 -- name: insert_attempts
--- `:ended` is a JSON array of arrays; the response of each is its share of `:responses`.
+-- `:ended` is a JSON array of arrays. Of `:pieces` each has its share: the 28 bytes of its timing and
+-- its response. A column of its own in the JSON would take as long as both of them together.
 WITH ended (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
   response_at, response_length, response_cut) AS (
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
     value ->> 7, value ->> 8, value ->> 9, value ->> 10 FROM json_each(:ended))
 INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
-  response, response_cut)
+  response, response_cut, timing)
 SELECT scheduled_for, schedule_id, number, started_at, ended_at, outcome, status, error,
-  nullif(substr(:responses, response_at, response_length), x''), response_cut
+  nullif(substr(:pieces, response_at, response_length), x''), response_cut,
+  substr(:pieces, response_at - 28, 28)
 FROM ended WHERE TRUE
 ON CONFLICT DO NOTHING;
 
@@ -506,8 +516,25 @@ JOIN job_run r ON r.schedule_id = s.id AND r.scheduled_for = :scheduled_for
 WHERE s.public_id = :public_id AND s.tenant = :tenant;
 
 -- name: list_attempts
-SELECT number, started_at, ended_at, outcome, status, error, response, response_cut FROM attempt
+SELECT number, started_at, ended_at, outcome, status, error, response, response_cut, timing
+FROM attempt
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id ORDER BY number;
+
+-- name: list_timings
+-- A page of runs as one JSON array; attempts only where the run is to be attributed: its first one,
+-- and its last one that ended.
+SELECT json_group_array(json_array(r.scheduled_for, r.schedule_id, r.fire_after, r.planned_at,
+  f.started_at, hex(f.timing), l.started_at, l.ended_at, hex(l.timing)))
+FROM (
+  SELECT scheduled_for, schedule_id, fire_after, planned_at, trigger FROM job_run
+  WHERE (scheduled_for, schedule_id) > (:after, :after_id) AND scheduled_for < :to
+  ORDER BY scheduled_for, schedule_id LIMIT :limit
+) r
+LEFT JOIN schedule s ON s.id = r.schedule_id AND s.tenant = :tenant AND r.trigger = 'schedule'
+LEFT JOIN attempt f ON f.scheduled_for = r.scheduled_for AND f.schedule_id = s.id AND f.number = 1
+LEFT JOIN attempt l ON l.scheduled_for = r.scheduled_for AND l.schedule_id = s.id AND l.number =
+  (SELECT max(number) FROM attempt a
+   WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = s.id AND a.ended_at IS NOT NULL);
 
 -- name: list_runs
 SELECT r.*, s.public_id, s.name FROM job_run r JOIN schedule s ON s.id = r.schedule_id
