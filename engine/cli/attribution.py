@@ -4,7 +4,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.delay_bars import share_rows
-from engine.cli.options import example, instant, output, server
+from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import show_json, talk
 from engine.core.identity import format_instant
 
@@ -22,7 +22,7 @@ from engine.core.identity import format_instant
 @click.option("--to", "to_ms", type=instant, metavar="INSTANT", help="Exclusive. Default: now.")
 @server
 @output
-def command(*, from_ms: int | None, to_ms: int | None, server: str, form: str) -> None:
+def command(*, from_ms: int | None, to_ms: int | None, server: Server, form: str) -> None:
     """Say where the time between scheduled_for and the last response went, and who took most."""
     span = {"from": from_ms, "to": to_ms}
     query = {name: format_instant(ms) for name, ms in span.items() if ms is not None}
