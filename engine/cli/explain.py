@@ -22,8 +22,10 @@ from engine.core.identity import format_instant, idempotency_key, parse_instant
 from engine.core.model import CronTrigger, Definition
 from engine.core.timetable import compile_trigger
 
+_Found = dict[str, Any] | str
+"""A run, or why there is none."""
+
 MANUAL = "a manual run: asked for at this instant, without jitter"
-NO_RUN = "no run (yet): runs are written 5 s before they fire, and pruned after a while"
 
 
 @click.command(
@@ -43,8 +45,8 @@ def command(*, name: str, at_ms: int | None, server: Server, form: str) -> None:
     """Say when the schedule NAME will fire, or did, and why then."""
     with Client(server) as client:
         document = client.get(schedule_path(name))
-        planned_ms, run = _occurrence(client, document, at_ms)
-    explanation = _explain(document, planned_ms, run)
+        planned_ms, found = _occurrence(client, document, at_ms)
+    explanation = _explain(document, planned_ms, found)
     if form == "json":
         show_json(explanation)
     else:
@@ -53,9 +55,9 @@ def command(*, name: str, at_ms: int | None, server: Server, form: str) -> None:
 
 def _occurrence(
     client: Client, document: dict[str, Any], at_ms: int | None
-) -> tuple[int | None, dict[str, Any] | None]:
+) -> tuple[int | None, _Found]:
     """Which occurrence is meant, and its run. A manual run is asked for by its own instant."""
-    if at_ms is not None and (run := _run(client, document, at_ms)) is not None:
+    if at_ms is not None and isinstance(run := _run(client, document, at_ms), dict):
         return at_ms, run
     timetable = compile_trigger(_definition(document).trigger)
     if at_ms is not None:
@@ -66,14 +68,14 @@ def _occurrence(
         # Nothing is to come, so what was last is meant.
         runs = client.get("/v1/runs", schedule=document["id"], limit=1)["data"]
         planned_ms = parse_instant(runs[0]["scheduled_for"]) if runs else None
-    return planned_ms, None if planned_ms is None else _run(client, document, planned_ms)
+    return planned_ms, "" if planned_ms is None else _run(client, document, planned_ms)
 
 
-def _run(client: Client, document: dict[str, Any], planned_ms: int) -> dict[str, Any] | None:
+def _run(client: Client, document: dict[str, Any], planned_ms: int) -> _Found:
     try:
         run: dict[str, Any] = client.get(f"/v1/runs/{document['id']}@{format_instant(planned_ms)}")
-    except NotFound:
-        return None
+    except NotFound as error:
+        return str(error)
     return run
 
 
@@ -83,9 +85,7 @@ def _definition(document: dict[str, Any]) -> Definition:
     return replace(draft.definition, offset_ms=document["offset_ms"])
 
 
-def _explain(
-    document: dict[str, Any], planned_ms: int | None, run: dict[str, Any] | None
-) -> dict[str, Any]:
+def _explain(document: dict[str, Any], planned_ms: int | None, found: _Found) -> dict[str, Any]:
     definition = _definition(document)
     explanation = {
         "name": definition.name,
@@ -97,8 +97,9 @@ def _explain(
     if planned_ms is None:
         return explanation | {"occurrence": None, "notes": ["it will not fire any more"]}
     timetable = compile_trigger(definition.trigger)
+    run = found if isinstance(found, dict) else None
     planned = run is None or run["trigger"] != "manual"
-    notes = list(_notes(document, definition, planned_ms, run)) if planned else [MANUAL]
+    notes = list(_notes(document, definition, planned_ms, found)) if planned else [MANUAL]
     occurrence = {
         "scheduled_for": format_instant(planned_ms),
         "fire_after": format_instant(planned_ms + (definition.offset_ms if planned else 0)),
@@ -123,13 +124,13 @@ def _notes(
     document: dict[str, Any],
     definition: Definition,
     planned_ms: int,
-    run: dict[str, Any] | None,
+    found: _Found,
 ) -> Iterator[str]:
     if isinstance(definition.trigger, CronTrigger):
         yield from about_clocks(definition.trigger, planned_ms)
-    if run is None:
+    if isinstance(found, str):
         yield from about_bounds(document, planned_ms)
-        yield NO_RUN
+        yield found
 
 
 def _instant(ms: int | None) -> str | None:

@@ -4,7 +4,11 @@
 What is here reaches a person: each sentence says what is wrong and what to do.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from engine.core.identity import format_instant
+from engine.core.model import CountedRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,18 @@ class Malformed(OffbeatError):
 
 class NotFound(OffbeatError):
     """What was named does not exist for this tenant (HTTP 404, exit 4)."""
+
+
+class Counted(NotFound):
+    """There is no run, since what was owed then was counted in a range."""
+
+    def __init__(self, counted: CountedRange) -> None:
+        after, until = format_instant(counted.after_ms), format_instant(counted.until_ms)
+        decided = counted.decided_at_ms
+        when = "" if decided is None else f", decided at {format_instant(decided)}"
+        span = f"{counted.count:,} in all after {after} and up to {until}{when}"
+        super().__init__(f"there is no such run: {_COUNTED[counted.reason]} ({span})")
+        self.counted = counted
 
 
 class Conflict(OffbeatError):
@@ -71,3 +87,10 @@ class StoreRefused(OffbeatError):
 
 class NoServer(OffbeatError):
     """No engine answers at the address that a client was given (exit 3)."""
+
+
+_COUNTED: Mapping[str, str] = {
+    "paused": "the schedule was paused",
+    "catch_up": "it was missed in downtime, and skipped as catch_up says",
+    "pruned": "it was pruned from history",
+}

@@ -225,6 +225,17 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRange:
+    """Occurrences without a run of their own, after < scheduled_for <= until (SPEC §4)."""
+
+    reason: Literal["paused", "catch_up", "pruned"]
+    after_ms: int
+    until_ms: int
+    count: int
+    decided_at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """The journal's row for one occurrence."""
 

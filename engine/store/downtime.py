@@ -215,7 +215,7 @@ def _judge(db: sqlite3.Connection, judged: _Judged, stretch: _Stretch, now_ms: i
     skipped = len(rows) - len(keep)
     if missed.skip_count:
         span = {"schedule_id": judged.row, "after": missed.after_ms, "until": missed.run_after_ms}
-        values = {**span, "reason": "catch_up", "count": missed.skip_count}
+        values = {**span, "reason": "catch_up", "count": missed.skip_count, "now": now_ms}
         if db.execute(SQL["count_range"], values).rowcount:  # Judged again, it is there already.
             skipped += missed.skip_count
     written = _write_runs(db, judged, missed, stretch, before=len(keep), total=total, now_ms=now_ms)

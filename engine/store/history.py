@@ -1,9 +1,10 @@
 """History in SQLite: reading runs, and turning the oldest into counted ranges."""
 
 import sqlite3
+from typing import Any
 
-from engine.core.errors import NotFound
-from engine.core.model import Attempt, Run, State
+from engine.core.errors import Counted, NotFound
+from engine.core.model import Attempt, CountedRange, Run, State
 from engine.store import RunFilter, RunKey
 from engine.store.rows import attempt_of, attempt_under_way, named_rows, run_of
 from engine.store.statements import statements
@@ -19,11 +20,15 @@ _END_OF_TIME = 2**62
 def get_run(
     db: sqlite3.Connection, tenant: str, schedule_id: str, scheduled_for_ms: int
 ) -> tuple[Run, list[Attempt]]:
-    """One run with its attempts, the one under way included. Raises `NotFound`."""
+    """One run with its attempts, the one under way included. Raises `NotFound`, `Counted`."""
     key = {"tenant": tenant, "public_id": schedule_id, "scheduled_for": scheduled_for_ms}
     found = named_rows(db, SQL["get_run"], key)
     if not found:
-        raise NotFound("there is no such run (history may have been pruned)")
+        _refuse_counted(db, key)
+        raise NotFound(
+            "there is no such run (yet): they are written 5 s before they fire, and pruned after a"
+            " while"
+        )
     (row,) = found
     inner = {"scheduled_for": row["scheduled_for"], "schedule_id": row["schedule_id"]}
     attempts = [attempt_of(attempt) for attempt in named_rows(db, SQL["list_attempts"], inner)]
@@ -78,6 +83,21 @@ def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:
     if gone:
         db.execute(SQL["raise_history_floor"], {"floor": max(gone) + 1})
     return len(keys) + len(revisions)
+
+
+def _refuse_counted(db: sqlite3.Connection, key: dict[str, Any]) -> None:
+    row = db.execute(SQL["get_counted"], key).fetchone()
+    if row is not None:
+        reason, after_ms, until_ms, count, decided_at_ms = row
+        raise Counted(
+            CountedRange(
+                reason=reason,
+                after_ms=after_ms,
+                until_ms=until_ms,
+                count=count,
+                decided_at_ms=decided_at_ms,
+            )
+        )
 
 
 def _count_pruned(db: sqlite3.Connection, scheduled_for: int, schedule_row: int) -> None:

@@ -58,4 +58,6 @@ def _count_pause(db: sqlite3.Connection, row_id: int, old: Schedule, now_ms: int
     rows = db.execute(SQL["list_runs_beside_count"], bounds).fetchall()
     count = rules.count(after_ms, now_ms) - sum(rules.owes(instant) for (instant,) in rows)
     if count > 0:
-        db.execute(SQL["count_range"], {**bounds, "reason": "paused", "count": count})
+        db.execute(
+            SQL["count_range"], {**bounds, "reason": "paused", "count": count, "now": now_ms}
+        )

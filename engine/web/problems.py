@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler
 
 from engine.core.errors import (
     Conflict,
+    Counted,
     Fault,
     Invalid,
     LimitReached,
@@ -24,7 +25,9 @@ from engine.core.errors import (
     PreconditionFailed,
     Unavailable,
 )
+from engine.core.identity import format_instant
 from engine.core.json_text import compact_json
+from engine.core.model import CountedRange
 
 # How long a client should leave a journal alone that could not take its change.
 RETRY_AFTER_SECONDS = 1
@@ -64,6 +67,8 @@ def problem_of(error: OffbeatError) -> Problem:
             return Problem(422, "invalid", _summary(faults), errors=list(map(_entry, faults)))
         case Malformed():
             return Problem(400, "malformed", str(error))
+        case Counted(counted=counted):
+            return Problem(404, "not_found", str(error), counted=_range(counted))
         case NotFound():
             return Problem(404, "not_found", str(error))
         case Conflict():
@@ -123,6 +128,17 @@ async def answer_problems(request: web.Request, handler: Handler) -> web.StreamR
         _log.exception("request failed", method=request.method, path=request.path)
         detail = "the engine failed to answer; its log says why"
         return problem_response(Problem(500, "internal", detail))
+
+
+def _range(counted: CountedRange) -> dict[str, Any]:
+    decided = counted.decided_at_ms
+    return {
+        "reason": counted.reason,
+        "after": format_instant(counted.after_ms),
+        "until": format_instant(counted.until_ms),
+        "count": counted.count,
+        "decided_at": None if decided is None else format_instant(decided),
+    }
 
 
 def _summary(faults: Sequence[Fault]) -> str:

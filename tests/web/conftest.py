@@ -152,12 +152,13 @@ class MemoryRuns:
     """What services/runs.py promises; the key of a page is (scheduled_for, place)."""
 
     rows: list[tuple[Run, Sequence[Attempt]]] = field(default_factory=list)
+    refusal: NotFound = field(default_factory=lambda: NotFound("there is no such run"))
 
     async def get(self, schedule_id: str, scheduled_for_ms: int) -> tuple[Run, Sequence[Attempt]]:
         for run, attempts in self.rows:
             if (run.schedule_id, run.scheduled_for_ms) == (schedule_id, scheduled_for_ms):
                 return run, attempts
-        raise NotFound("there is no such run")
+        raise self.refusal
 
     async def page(
         self,

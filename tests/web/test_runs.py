@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from engine.core.errors import Counted
 from engine.core.identity import idempotency_key
-from engine.core.model import Attempt, Outcome, State
+from engine.core.model import Attempt, CountedRange, Outcome, State
 
 NOW_MS = 1_796_040_000_000
 HOUR_MS = 3_600_000
@@ -125,6 +126,28 @@ def test_a_run_is_shown_with_its_attempts(api, journal):
     }
     assert second["response_base64"] == "/wA="
     assert (third["outcome"], third["ended_at"]) == (None, None)
+
+
+def test_an_occurrence_that_was_counted_says_where(api, engine):
+    engine.runs.refusal = Counted(
+        CountedRange(
+            reason="paused",
+            after_ms=NOW_MS,
+            until_ms=NOW_MS + HOUR_MS,
+            count=1_200,
+            decided_at_ms=None,
+        )
+    )
+    problem = api.get(f"/v1/runs/{REPORT}@2026-11-30T12:30:00Z").problem
+    assert (problem["status"], problem["code"]) == (404, "not_found")
+    assert "the schedule was paused (1,200 in all after 2026" in problem["detail"]
+    assert problem["counted"] == {
+        "reason": "paused",
+        "after": "2026-11-30T12:00:00Z",
+        "until": "2026-11-30T13:00:00Z",
+        "count": 1_200,
+        "decided_at": None,
+    }
 
 
 @pytest.mark.parametrize(

@@ -263,9 +263,19 @@ WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for <=
 
 -- name: count_range
 -- Counted twice it stays as it is; a pause that begins at the same instant again may last longer.
-INSERT INTO counted_range (schedule_id, after, until, reason, count)
-VALUES (:schedule_id, :after, :until, :reason, :count)
-ON CONFLICT DO UPDATE SET until = max(until, excluded.until), count = max(count, excluded.count);
+INSERT INTO counted_range (schedule_id, after, until, reason, count, decided_at)
+VALUES (:schedule_id, :after, :until, :reason, :count, :now)
+ON CONFLICT DO UPDATE SET until = max(until, excluded.until), count = max(count, excluded.count),
+  decided_at = excluded.decided_at;
+
+-- name: get_counted
+-- The range in which an occurrence is that has no run of its own. Where two overlap, what kept it from running
+-- says more than that its history is gone.
+SELECT c.reason, c.after, c.until, c.count, c.decided_at
+FROM schedule s JOIN counted_range c ON c.schedule_id = s.id
+WHERE s.public_id = :public_id AND s.tenant = :tenant
+  AND c.after < :scheduled_for AND c.until >= :scheduled_for
+ORDER BY c.reason = 'pruned' LIMIT 1;
 
 -- name: forget_ranges_after
 DELETE FROM counted_range
@@ -659,10 +669,10 @@ DELETE FROM attempt WHERE scheduled_for = ? AND schedule_id = ?;
 
 -- name: count_pruned
 -- One range a schedule: pruning goes from the oldest on, so it only grows at its end.
-INSERT INTO counted_range (schedule_id, after, until, reason, count)
-VALUES (:schedule_id, :after, :until, 'pruned', :count)
+INSERT INTO counted_range (schedule_id, after, until, reason, count, decided_at)
+VALUES (:schedule_id, :after, :until, 'pruned', :count, (SELECT alive FROM progress))
 ON CONFLICT (schedule_id, reason, after) DO UPDATE SET
-  until = max(until, excluded.until), count = count + excluded.count;
+  until = max(until, excluded.until), count = count + excluded.count, decided_at = excluded.decided_at;
 
 -- name: raise_history_floor
 UPDATE progress SET history_floor = max(history_floor, :floor);
