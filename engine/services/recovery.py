@@ -65,7 +65,8 @@ class Recovery:
         self._shocks: asyncio.Queue[_Shock] = asyncio.Queue()
 
     def recovered(self, flow_id: int) -> None:
-        """A flow's breaker has closed."""
+        """A flow's breaker has closed; what waits behind it leaves memory until it is spread."""
+        self._held.drop_flow(flow_id)
         now_ms = self._clock.now_ms()
         epoch = self._held.flow(flow_id).breaker.opened
         shock = _Shock(flow_id=flow_id, until_ms=now_ms, now_ms=now_ms, epoch=epoch)
@@ -125,6 +126,4 @@ class Recovery:
                 window_ms=over_ms,
                 epoch=shock.epoch,
             )
-        if shock.flow_id is not None:
-            self._held.drop_flow(flow_id)
         self._held.shrink(shock.now_ms)

@@ -6,9 +6,10 @@ Behind them, by due time, wait those that were due and could not go.
 
 A run that waits keeps its row as it is, due in the past; it is merely held in memory no longer.
 Whoever ends the run before it finds it in the line, in the transaction of that end, and gives it
-back to be offered anew. Start-up reads every row that is due anyway. So nothing is polled, and a
-crash leaves nothing to repair. Should a run have left the line unseen (skipped by the end of a
-pause, say), the next one due finds nothing under way and brings the first of the line forward.
+back to be offered anew. Start-up reads every row that is due, or gives it a new due time, a line as
+a whole. So nothing is polled, and a crash leaves nothing to repair. Should a run have left the line
+unseen (skipped by the end of a pause, say), the next one due finds nothing under way and brings the
+first of the line forward.
 
 Claims come in order of due time, so what is due and not judged yet needs no place in the line: its
 own claim finds the earlier run there.
