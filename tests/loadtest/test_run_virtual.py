@@ -37,6 +37,16 @@ def test_an_outage_is_followed_by_its_retries():
     assert figures["after_outage"]["requests"] >= 200
 
 
+def test_what_waited_through_ten_minutes_down_does_not_come_back_as_a_herd():
+    settings = {"schedules": 2_000, "jitter_seconds": 60, "outage_seconds": 600}
+    first, second = (made(scenario="shock", rate=200, burst=20, **settings) for _ in range(2))
+    after = figures_of(first)["after_outage"]
+    assert after["requests"] == 2_000
+    assert after["1s"]["amplification"] <= 1.5
+    assert after["1s"]["mean"] <= 0.55 * 200, "half of the rate is left to what becomes due"
+    assert first.digest == second.digest
+
+
 def test_a_stop_in_the_middle_of_a_herd_is_caught_up():
     figures = figures_of(made(scenario="recovery", seconds=120, outage_seconds=30))
     assert figures["catch_up_lateness_ms"]["min"] > 10_000
