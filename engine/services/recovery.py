@@ -41,16 +41,15 @@ class Held(Protocol):
 
     def drop_flow(self, flow_id: int) -> None: ...
 
-    def shrink(self, before_ms: int) -> None: ...
+    def read_again(self, flow_id: int, from_ms: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shock:
-    """What was due by `until_ms` is spread from `now_ms` on; `flow_id` None: of all flows."""
+    """What was due by `until_ms` is to be spread; `flow_id` None: of all flows."""
 
     flow_id: int | None
     until_ms: int
-    now_ms: int
     epoch: int
 
 
@@ -67,9 +66,8 @@ class Recovery:
     def recovered(self, flow_id: int) -> None:
         """A flow's breaker has closed; what waits behind it leaves memory until it is spread."""
         self._held.drop_flow(flow_id)
-        now_ms = self._clock.now_ms()
         epoch = self._held.flow(flow_id).breaker.opened
-        shock = _Shock(flow_id=flow_id, until_ms=now_ms, now_ms=now_ms, epoch=epoch)
+        shock = _Shock(flow_id=flow_id, until_ms=self._clock.now_ms(), epoch=epoch)
         self._shocks.put_nowait(shock)
 
     def returned(self, now_ms: int, watermark_ms: int, was_away: bool) -> None:
@@ -81,7 +79,7 @@ class Recovery:
         """
         until_ms = min(now_ms - OVERDUE_MS, watermark_ms)
         self._held.begin_after(until_ms, now_ms, yield_before_ms=now_ms if was_away else 0)
-        shock = _Shock(flow_id=None, until_ms=until_ms, now_ms=now_ms, epoch=now_ms)
+        shock = _Shock(flow_id=None, until_ms=until_ms, epoch=now_ms)
         self._shocks.put_nowait(shock)
 
     async def run(self) -> None:
@@ -95,6 +93,8 @@ class Recovery:
 
     async def run_once(self, shock: _Shock) -> None:
         """Spread all of one shock's backlog."""
+        # A return has one instant for all of it; flows that recover together wait for each other.
+        now_ms = shock.epoch if shock.flow_id is None else self._clock.now_ms()
         backlogs = await self._journal.backlogs(shock.until_ms, shock.flow_id)
         total = sum(backlog.runs for backlog in backlogs)
         if total:
@@ -106,7 +106,8 @@ class Recovery:
                 beside=total - backlog.runs,
                 bucket_rate=self._rate,
             )
-            await self._spread(backlog.flow_id, shock, over_ms)
+            await self._spread(backlog.flow_id, shock, now_ms, over_ms)
+            self._held.read_again(backlog.flow_id, now_ms)
 
     def _rate_of(self, backlog: Backlog) -> int:
         rates = [self._rate, backlog.rate]
@@ -115,15 +116,14 @@ class Recovery:
             rates += [flow.effective_rate, flow.sustained]
         return min(rate for rate in rates if rate is not None)
 
-    async def _spread(self, flow_id: int, shock: _Shock, over_ms: int) -> None:
+    async def _spread(self, flow_id: int, shock: _Shock, now_ms: int, over_ms: int) -> None:
         after: DueRun | None = NOTHING
         while after is not None:
             after = await self._journal.spread_again(
                 flow_id,
                 after,
                 until_ms=shock.until_ms,
-                now_ms=shock.now_ms,
+                now_ms=now_ms,
                 window_ms=over_ms,
                 epoch=shock.epoch,
             )
-        self._held.shrink(shock.now_ms)

@@ -173,6 +173,12 @@ class Waiting:
         self.reach = min(self.reach, (before_ms - 1, _ROW_MAX, _ROW_MAX))
         self.on_shrink()
 
+    def read_again(self, flow_id: int, from_ms: int) -> None:
+        """A flow's runs have new due times, from then on: read it back as one that has spilled."""
+        start = (from_ms, -1, -1)
+        self.spilled[flow_id] = min(self.spilled.get(flow_id, start), start)
+        self.on_shrink()
+
     def drained(self) -> list[tuple[int, DueRun, int]]:
         """Spilled flows that hold less than half of their share: (flow, after which, how many)."""
         share = self.flow_share
