@@ -24,6 +24,7 @@ from engine.secret_file import read_admin_key
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
+from engine.services.forecast_audit import ForecastAudit
 from engine.services.keys import Keys
 from engine.services.loader import Loader
 from engine.services.metrics import Metrics
@@ -169,6 +170,7 @@ class Engine:
             self.loader,
             self.timer,
             self.monitor,
+            self.forecast_audit,
             self.recovery,
             self.pruner,
             self.pulse,
@@ -264,13 +266,16 @@ class Engine:
             oldest_due_ms=lambda: waiting.oldest_due_ms,
             tokens=lambda: self.dispatcher.tokens,
         )
+        herd = SqliteHerd(herd_reader)
         self.forecasts = Forecasts(
             clock,
-            SqliteHerd(herd_reader),
+            herd,
             rate=config.rate,
             burst=config.burst_tokens,
             tokens=lambda: self.dispatcher.tokens,
         )
+        self.forecast_audit = ForecastAudit(clock, self.forecasts, self.monitor, herd)
+        self.monitor.forecast_of = self.forecast_audit.digest_of
         waiting.on_hold = self.timer.wake
         waiting.on_shrink = self.loader.wake
         self.planner.on_planned = self._on_planned

@@ -19,6 +19,7 @@ from engine.core.amplification import (
     noise_floor,
     vector_strength,
 )
+from engine.core.forecast_audit import Happened
 
 SECONDS_KEPT = 4_600
 """An hour, and the 900 s by which jitter may follow its instant, and the lookahead."""
@@ -105,6 +106,7 @@ class Curves:
     """What the hooks of planner and dispatcher count. Instants in calendar milliseconds."""
 
     __slots__ = (
+        "_asked",
         "_catch_ups",
         "_held",
         "_idle",
@@ -118,8 +120,8 @@ class Curves:
     def __init__(self, since_ms: int) -> None:
         self._since_ms = since_ms
         self.demand, self.planned, self.served = Curve(), Curve(), Curve()
-        self._retries, self._catch_ups, self._held, self._idle = (
-            Bins(1_000, SECONDS_KEPT) for _ in range(4)
+        self._retries, self._catch_ups, self._asked, self._held, self._idle = (
+            Bins(1_000, SECONDS_KEPT) for _ in range(5)
         )
 
     def arrive(self, scheduled_for_ms: int, fire_after_ms: int, runs: int = 1) -> None:
@@ -132,8 +134,8 @@ class Curves:
         self.served.add(at_ms)
         if attempt > 1:
             self._retries.add(at_ms)
-        elif trigger == "catch_up":
-            self._catch_ups.add(at_ms)
+        elif trigger != "schedule":
+            (self._catch_ups if trigger == "catch_up" else self._asked).add(at_ms)
 
     def sample(self, now_ms: int, *, oldest_due_ms: int | None, spare_tokens: bool) -> None:
         """Once a second: since when the first due run waits, and whether tokens are left."""
@@ -157,6 +159,17 @@ class Curves:
         elapsed = max(1, (now_ms - instant_ms) // 1_000)
         seconds = min(bins if bins > UNSPREAD_SECONDS else SPREAD_SECONDS, elapsed)
         return self._figures(instant_ms, seconds, now_ms, spread_seconds=-(-spread_ms // 1_000))
+
+    def happened(self, start_ms: int, seconds: int, *, late: bool) -> Happened:
+        """What a forecast of a window is held against."""
+        return Happened(
+            planned=sum(self.planned.seconds.window(start_ms, seconds)),
+            served=sum(self.served.seconds.window(start_ms, seconds)),
+            asked=sum(self._asked.window(start_ms, seconds)),
+            catch_ups=sum(self._catch_ups.window(start_ms, seconds)),
+            retries=sum(self._retries.window(start_ms, seconds)),
+            late=late,
+        )
 
     def _figures(self, start_ms: int, seconds: int, now_ms: int, spread_seconds: int) -> Figures:
         observed = max(seconds, (now_ms - start_ms) // 1_000)

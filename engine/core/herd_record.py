@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from engine.core.forecast_audit import Digest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HerdRecord:
@@ -26,4 +28,4 @@ class HerdRecord:
     period_seconds: int | None
     sentence: str
     advice: str
-    forecast: str | None
+    forecast: Digest | None

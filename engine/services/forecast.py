@@ -76,7 +76,14 @@ class Forecasts:
         async with self._my_turn():
             span, start_s, standing, bucket = await self._read(span)
             sample = await self._store.sample()
-            return await asyncio.to_thread(_forecast, standing, sample, bucket, start_s, span)
+            found = await asyncio.to_thread(_foresee, standing, bucket, start_s, span)
+            return found, await asyncio.to_thread(top, standing.crowds, sample, span)
+
+    async def foresee(self, span: Span) -> Forecast:
+        """The same without the names."""
+        async with self._my_turn():
+            span, start_s, standing, bucket = await self._read(span)
+            return await asyncio.to_thread(_foresee, standing, bucket, start_s, span)
 
     async def what_if(self, change: Change, span: Span) -> WhatIf:
         """The forecast of a span with a change. Raises Invalid when it selects nothing."""
@@ -170,12 +177,9 @@ class Forecasts:
         )
 
 
-def _forecast(
-    standing: Standing, sample: Sequence[Sampled], bucket: Bucket, start_s: int, span: Span
-) -> tuple[Forecast, Top]:
+def _foresee(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> Forecast:
     outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
-    forecast = foresee(outlook, bucket, from_s=span.from_s, limits=standing.limits)
-    return forecast, top(standing.crowds, sample, span)
+    return foresee(outlook, bucket, from_s=span.from_s, limits=standing.limits)
 
 
 def _advise(

@@ -21,6 +21,7 @@ from engine.clock import Clock
 from engine.core.amplification import SLO_SECONDS, StageFigures, volume
 from engine.core.curves import SPREAD_SECONDS, Curves, Figures
 from engine.core.errors import Unavailable
+from engine.core.forecast_audit import Digest, Happened
 from engine.core.herd_record import HerdRecord
 from engine.core.verdict import Verdict, VerdictName, judge
 from engine.store import Arrival, HerdRecords
@@ -127,7 +128,7 @@ class Monitor:
         self._ticks = 0
         self._shock: VerdictName | None = None
         self._seen: Sight | None = None
-        self.forecast_of: Callable[[int], str | None] = lambda _: None
+        self.forecast_of: Callable[[int], Digest | None] = lambda _: None
         self._curves = Curves(clock.now_ms())
         self._herds: dict[int, _Herd] = {}
         self._sampled_ms = clock.now_ms()
@@ -155,6 +156,10 @@ class Monitor:
         now_ms = self._clock.now_ms()
         seconds = _HOUR_MS // 1_000
         return self._curves.window(now_ms - _HOUR_MS, seconds=seconds, now_ms=now_ms)
+
+    def happened(self, start_ms: int, seconds: int, *, late: bool) -> Happened:
+        """What a forecast of a window is held against."""
+        return self._curves.happened(start_ms, seconds, late=late)
 
     def by_second(self, figures: Figures) -> dict[str, list[int]]:
         """The curves of a window, runs a second."""

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from engine.core.flow_limits import SCALE, FlowLimit, limit_of
+from engine.core.forecast_audit import Changed
 from engine.core.identity import jitter_offset_ms
 from engine.core.model import Trigger
 from engine.core.population import (
@@ -47,6 +48,9 @@ LATENCY_REACH_MS = 3_600_000
 
 LIMITED_FLOWS_MAX = 16
 """Flows simulated apart, those first whose limit is hardest pressed: a day of one takes 50 ms."""
+
+CHANGED_NAMED_MAX = 5
+"""Names of changed schedules: enough to know who did it."""
 
 
 class SqliteHerd:
@@ -92,6 +96,9 @@ class SqliteHerd:
 
     async def sample(self) -> list[Sampled]:
         return await self._reader.read(sample)
+
+    async def changed_since(self, ms: int) -> Changed:
+        return await self._reader.read(lambda db: changed_since(db, ms))
 
 
 def standing(db: sqlite3.Connection, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
@@ -141,6 +148,13 @@ def sample(db: sqlite3.Connection) -> list[Sampled]:
         Sampled(timetable_id=timetable_id, tenant=tenant, url=url, schedules=schedules)
         for timetable_id, tenant, url, schedules in _rows(db, "sample_schedules", values)
     ]
+
+
+def changed_since(db: sqlite3.Connection, ms: int) -> Changed:
+    """Schedules written after an instant, deleted ones too."""
+    values = {"since": ms, "limit": CHANGED_NAMED_MAX}
+    rows = db.execute(SQL["list_changed_schedules"], values).fetchall()
+    return Changed(schedules=rows[0][1] if rows else 0, names=tuple(name for name, _ in rows))
 
 
 _Runs = Counter[tuple[int, int, int | None]]

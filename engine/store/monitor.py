@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import orjson
 
+from engine.core.forecast_audit import Digest
 from engine.core.herd_record import HerdRecord
 from engine.core.model import CronTrigger, IntervalTrigger, Trigger
 from engine.store.rows import named_rows, trigger_of
@@ -36,6 +37,7 @@ def _add(db: sqlite3.Connection, record: HerdRecord, forget_before_ms: int) -> N
     lists = {
         "offsets": orjson.dumps(record.offsets).decode(),
         "timetables": orjson.dumps(record.timetables).decode(),
+        "forecast": orjson.dumps(record.forecast).decode() if record.forecast else None,
     }
     db.execute(SQL["put_herd_record"], asdict(record) | lists)
     db.execute(SQL["forget_herd_records"], (forget_before_ms,))
@@ -48,7 +50,8 @@ def _newest(db: sqlite3.Connection, limit: int) -> list[HerdRecord]:
 def _record_of(row: sqlite3.Row) -> HerdRecord:
     values = {key: row[key] for key in row.keys()}  # noqa: SIM118  # a Row iterates over values
     lists = {key: tuple(map(tuple, orjson.loads(row[key]))) for key in ("offsets", "timetables")}
-    return HerdRecord(**values | lists)
+    digest = Digest(**orjson.loads(row["forecast"])) if row["forecast"] else None
+    return HerdRecord(**values | lists | {"forecast": digest})
 
 
 def _names(db: sqlite3.Connection, timetables: Sequence[int]) -> dict[int, str]:

@@ -52,6 +52,7 @@ ROUTES = (
     Route("POST", "/v1/herd/what-if", Scope.ADMIN, herd.post_what_if),
     Route("GET", "/v1/herd/advice", Scope.ADMIN, herd.get_advice),
     Route("GET", "/v1/herd/monitor", Scope.ADMIN, monitor.get_monitor),
+    Route("GET", "/v1/herd/forecast-audit", Scope.ADMIN, monitor.get_forecast_audit),
     Route("GET", "/v1/herd/attribution", Scope.READ, attribution.get_attribution),
     Route("GET", "/v1/tenants", Scope.ADMIN, tenants.list_tenants),
     Route("GET", "/v1/tenants/{tenant}", Scope.ADMIN, tenants.get_tenant),

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from engine.core.amplification import StageFigures
 from engine.core.curves import Figures
+from engine.core.forecast_audit import AuditedMinute, Digest
 from engine.core.herd_record import HerdRecord
 from engine.core.identity import format_instant
 from engine.web.json_bodies import json_response
@@ -59,8 +60,46 @@ def record_document(record: HerdRecord) -> dict[str, Any]:
             "amplification": round(record.amplification, RATIO_DIGITS),
             "noise_floor": round(record.noise_floor, RATIO_DIGITS),
             "volume": round(record.volume, RATIO_DIGITS),
+            "forecast": _digest_document(record.forecast) if record.forecast else None,
         }
     )
+
+
+async def get_forecast_audit(request: web.Request) -> web.Response:
+    """The minutes of the last hour, newest first: what was foretold, what happened, and why not."""
+    with query_of(request):
+        pass
+    minutes = request.app[ENGINE].forecast_audit.minutes
+    return json_response({"minutes": list(map(_audited_document, minutes))})
+
+
+def _audited_document(minute: AuditedMinute) -> dict[str, Any]:
+    frozen = minute.frozen
+    return {
+        "minute": format_instant(frozen.start_ms),
+        "frozen_at": format_instant(frozen.frozen_at_ms),
+        "planned": {
+            "forecast": frozen.planned,
+            "happened": minute.planned,
+            "difference": minute.planned_difference,
+        },
+        "served": {
+            "forecast": frozen.served,
+            "happened": minute.served,
+            "difference": minute.served_difference,
+        },
+        "forecast_p99_ms": frozen.p99_ms,
+        "reasons": [
+            {"reason": reason.cause, "count": reason.count, "schedules": list(reason.names)}
+            for reason in minute.reasons
+        ],
+    }
+
+
+def _digest_document(digest: Digest) -> dict[str, Any]:
+    document = asdict(digest)
+    del document["instant_ms"], document["frozen_at_ms"]
+    return {"frozen_at": format_instant(digest.frozen_at_ms)} | document
 
 
 def _window_document(figures: Figures) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from engine.core.curves import Figures
 from engine.core.delay_shares import Shares
 from engine.core.errors import OffbeatError
 from engine.core.forecast import Forecast
+from engine.core.forecast_audit import AuditedMinute
 from engine.core.herd_advice import Advice
 from engine.core.herd_document import Change, Span
 from engine.core.herd_record import HerdRecord
@@ -113,6 +114,15 @@ class Monitor(Protocol):
 
     async def records(self, limit: int) -> Sequence[HerdRecord]:
         """Newest first."""
+        ...
+
+
+class ForecastAudit(Protocol):
+    """Forecasts against what happened."""
+
+    @property
+    def minutes(self) -> Sequence[AuditedMinute]:
+        """Those of the last hour, newest first."""
         ...
 
 
@@ -265,6 +275,9 @@ class EngineFace(Protocol):
 
     @property
     def forecasts(self) -> Forecasts: ...
+
+    @property
+    def forecast_audit(self) -> ForecastAudit: ...
 
     @property
     def registry(self) -> CollectorRegistry: ...

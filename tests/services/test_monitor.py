@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from engine.core.errors import Unavailable
+from engine.core.forecast_audit import Digest
 from engine.core.herd_record import HerdRecord
 from engine.core.verdict import VerdictName
 from engine.services.monitor import HERDS_MAX, Monitor
@@ -88,6 +89,18 @@ def world() -> World:
     return World()
 
 
+def foretold(instant_ms: int) -> Digest:
+    return Digest(
+        instant_ms=instant_ms,
+        frozen_at_ms=instant_ms - 10_000,
+        runs=30_000,
+        busiest_planned=500,
+        busiest_served=500,
+        p99_ms=0,
+        verdict="met",
+    )
+
+
 def smear(world: World, instant_ms: int, runs_a_second: int, seconds: int) -> None:
     """A herd that jitter has spread, planned to the hundredth of a second."""
     for place in range(seconds * 100):
@@ -97,7 +110,7 @@ def smear(world: World, instant_ms: int, runs_a_second: int, seconds: int) -> No
 
 def test_a_herd_is_recorded_when_its_service_level_has_passed(world: World) -> None:
     smear(world, TOP_MS, 500, 60)
-    world.monitor.forecast_of = lambda instant_ms: f"digest of {instant_ms}"
+    world.monitor.forecast_of = foretold
     world.until(TOP_MS + 74_000)
     assert world.records.kept == []
     world.until(TOP_MS + 76_000)
@@ -114,7 +127,7 @@ def test_a_herd_is_recorded_when_its_service_level_has_passed(world: World) -> N
         **{0: 5, 1: 500, 5: 2_000, 15: 5_000, 30: 7_500, 60: 14_995},
         **{120: 0, 300: 0, 600: 0, 900: 0, None: 0},
     }
-    assert record.forecast == f"digest of {TOP_MS}"
+    assert record.forecast == foretold(TOP_MS)
     assert world.records.forgotten_before_ms == TOP_MS + 75_000 - 7 * 86_400_000
 
 

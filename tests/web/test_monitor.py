@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from engine.core.curves import Curves, Figures
+from engine.core.forecast_audit import Changed, Digest, FrozenMinute, Happened, compare
 from engine.core.herd_record import HerdRecord
 from engine.core.verdict import judge
 from engine.services.monitor import Sight
@@ -26,7 +27,15 @@ RECORD = HerdRecord(
     period_seconds=None,
     sentence="It was flat.",
     advice="Nothing to do.",
-    forecast=None,
+    forecast=Digest(
+        instant_ms=NOW_MS - 3_600_000,
+        frozen_at_ms=NOW_MS - 3_610_000,
+        runs=30_001,
+        busiest_planned=541,
+        busiest_served=541,
+        p99_ms=12,
+        verdict="met",
+    ),
 )
 
 
@@ -104,7 +113,48 @@ def test_records_are_listed_with_the_monitor(api, monitor):
     ]
     assert record["timetables"] == [{"timetable": "0 * * * * UTC", "runs": 30_000}]
     assert (record["verdict"], record["noise_floor"]) == ("flattened", 1.1235)
+    assert record["forecast"] == {
+        "frozen_at": "2026-11-30T10:59:50Z",
+        "runs": 30_001,
+        "busiest_planned": 541,
+        "busiest_served": 541,
+        "p99_ms": 12,
+        "verdict": "met",
+    }
     assert "instant_ms" not in record
+
+
+class MemoryForecastAudit:
+    """`ports.ForecastAudit` of one minute."""
+
+    minutes = (
+        compare(
+            FrozenMinute(
+                start_ms=NOW_MS, frozen_at_ms=NOW_MS - 10_000, planned=10, served=10, p99_ms=7
+            ),
+            Happened(planned=12, served=13, asked=1),
+            Changed(schedules=1, names=("edited",)),
+        ),
+    )
+
+
+def test_each_minute_is_shown_against_its_forecast_with_the_reasons(api, engine):
+    engine.forecast_audit = MemoryForecastAudit()
+    answer = api.get("/v1/herd/forecast-audit")
+    assert answer.json["minutes"] == [
+        {
+            "minute": "2026-11-30T12:00:00Z",
+            "frozen_at": "2026-11-30T11:59:50Z",
+            "planned": {"forecast": 10, "happened": 12, "difference": 2},
+            "served": {"forecast": 10, "happened": 13, "difference": 3},
+            "forecast_p99_ms": 7,
+            "reasons": [
+                {"reason": "schedules_changed", "count": 1, "schedules": ["edited"]},
+                {"reason": "manual_or_backfill", "count": 1, "schedules": []},
+            ],
+        }
+    ]
+    assert api.get("/v1/herd/forecast-audit?limit=5").status == 422
 
 
 def test_a_strange_limit_is_refused_with_the_bounds(api, monitor):

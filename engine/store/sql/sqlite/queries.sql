@@ -877,6 +877,11 @@ SELECT group_concat(json_array(offset_ms, id, public_id, deadline_seconds), char
     AND (last_owed IS NULL OR last_owed >= :end)
   ORDER BY offset_ms, id LIMIT :limit);
 
+-- name: list_changed_schedules
+-- The names of some, the newest first, and beside each how many there are in all.
+SELECT name, count(*) OVER () FROM schedule NOT INDEXED WHERE updated_at > :since
+ORDER BY updated_at DESC LIMIT :limit;
+
 -- name: last_schedule_id
 SELECT coalesce(max(id), 0) FROM schedule;
 
