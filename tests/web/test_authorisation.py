@@ -65,6 +65,7 @@ CASES = [
     Case("POST /v1/herd/what-if", ADMIN, 200, 200, body={"rate": 50}),
     Case("GET /v1/herd/advice", ADMIN, 200, 200),
     Case("GET /v1/herd/monitor", ADMIN, 200, 200),
+    Case("GET /v1/herd/forecast-audit", ADMIN, 200, 200),
     Case("GET /v1/herd/attribution", READ, 200, 200),
     Case("GET /v1/tenants", ADMIN, 200, 200),
     Case("GET /v1/tenants/{tenant}", ADMIN, 200, 200, "/v1/tenants/acme"),
