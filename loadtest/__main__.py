@@ -14,6 +14,7 @@ import click
 
 from loadtest import run_real, run_virtual
 from loadtest.figures import Figures, figures_of
+from loadtest.foresight import foresee
 from loadtest.isolation import claims
 from loadtest.processes import LoadtestError
 from loadtest.report import write_report
@@ -150,7 +151,7 @@ def _make(experiments: list[Experiment], out: Path, *, keep: bool) -> int:
             raise click.UsageError(f"{directory} is there already: name another --out")
         directory.mkdir(parents=True)
         run = run_real.run if experiment.mode == "real" else run_virtual.run
-        results.append(figures_of(run(experiment, directory)))
+        results.append(figures_of(run(experiment, directory), foresee))
         if not keep:
             _clear(directory)
         (out / "figures.json").write_text(json.dumps(results, indent=1))

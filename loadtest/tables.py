@@ -52,6 +52,14 @@ def _of(result: Figures, group: str, name: str) -> str:
     return milliseconds(values[name]) if values else "–"
 
 
+def _difference(result: Figures) -> str:
+    """How far the measured p99 is from the forecast's, in percent of it."""
+    forecast, measured = result.get("forecast"), result["lateness_ms"]["p99"]
+    if not forecast or not forecast["p99_ms"] or measured is None:
+        return "–"
+    return f"{100 * (measured / forecast['p99_ms'] - 1):+.1f} %"
+
+
 def _stored(result: Figures) -> str:
     # Virtual time must not be taken for speed, not even in passing.
     return f"{result['totals']['loaded_per_second']:,}" if result["mode"] == "real" else "–"
@@ -91,6 +99,7 @@ _ROWS: tuple[_Row, ...] = (
         lambda r: milliseconds(r["expected_p99_lateness_ms"]),
     ),
     ("p99 by the forecast", lambda r: _of(r, "forecast", "p99_ms")),
+    ("first arrival beside the forecast, p99", _difference),
     (
         "first start − fire_after by the journal, p99",
         lambda r: _of(r, "journal_lateness_ms", "p99"),
