@@ -17,10 +17,13 @@ from engine import __version__
 from engine.clock import Clock, SystemClock
 from engine.config import Config, is_private
 from engine.core.access import ApiKey
+from engine.core.addresses import Address
 from engine.core.bucket import TokenBucket
+from engine.core.egress import Egress
 from engine.core.errors import ConfigError, DataDirectoryLocked
 from engine.core.identity import Signer, derive_secret, format_instant
 from engine.secret_file import read_admin_key
+from engine.services.connector import trusting
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
@@ -29,6 +32,7 @@ from engine.services.keys import Keys
 from engine.services.loader import Loader
 from engine.services.metrics import Metrics
 from engine.services.monitor import Monitor
+from engine.services.own_addresses import OwnAddresses
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
@@ -78,9 +82,8 @@ class Engine:
     ) -> None:
         """`clock`, `transport` and `busy` are the seams of virtual runs (`engine.testing`)."""
         self._config = config
-        self._make_transport = transport or (
-            lambda: AiohttpTransport(concurrency=config.concurrency)
-        )
+        self._make_transport = transport or self._own_transport
+        self.own_addresses = OwnAddresses()
         self._busy = busy
         self._lock: int | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -145,6 +148,18 @@ class Engine:
         """The engine as this tenant sees it."""
         return self._tenancy.of(tenant)
 
+    def refusal(self, address: Address, port: int) -> str | None:
+        """Why no delivery may connect there and which setting would let it; None: it may."""
+        return self._egress.refusal(address, port, own=self.own_addresses.hold(address, port))
+
+    def _own_transport(self) -> Transport:
+        ca_file = self._config.egress_ca_file
+        return AiohttpTransport(
+            self.refusal,
+            concurrency=self._config.concurrency,
+            tls=None if ca_file is None else trusting(ca_file),
+        )
+
     async def _start(self) -> None:
         file = self._config.admin_key_file
         admin = read_admin_key(file, self.tenant) if file else None
@@ -158,6 +173,9 @@ class Engine:
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
         await self._read_keys(api_reader, admin)
+        # Without keys, who reaches the engine is on its machine: its networks are theirs.
+        keyless = not self.keys.required
+        self._egress = Egress(openings=self._config.egress_allow, private=keyless)
         self._assemble(journal_reader, api_reader, herd_reader)
         self._assemble_tenancy(api_reader)
         self._spawn(self._writer.run())
@@ -305,6 +323,7 @@ class Engine:
             subsecond=self.subsecond,
             secrets=self._secrets,
             interval_seconds_min=self.tenants.interval_seconds_min,
+            egress=self.refusal,
         )
         # A keyless or embedded engine works as the tenant of its settings.
         own = self.of(self.tenant)

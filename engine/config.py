@@ -14,6 +14,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from engine.core.access import TENANT_RULE, is_tenant_name
+from engine.core.egress import Opening, read_opening
 from engine.core.errors import ConfigError
 from engine.core.identity import parse_instant
 
@@ -35,6 +36,8 @@ class Config:
     drain_timeout_seconds: float = 25.0  # Below the 30 s after which container runtimes kill.
     master_key_file: Path | None = None
     admin_key_file: Path | None = None  # Of the first API key, an administrator's.
+    egress_allow: tuple[Opening, ...] = ()  # Beyond the public: core/egress.py.
+    egress_ca_file: Path | None = None  # PEM; authorities besides the system's.
     jitter_subsecond: bool = True
     history_days: int = 7
     history_runs: int = 1_000_000
@@ -159,6 +162,14 @@ def _tenant(value: object) -> str:
     return text
 
 
+def _openings(value: object) -> tuple[Opening, ...]:
+    if isinstance(value, str):  # An environment variable has no lists.
+        value = [entry for entry in re.split(r"[,\s]+", value) if entry]
+    if not isinstance(value, list):
+        raise ValueError(f'{value!r} is not a list like ["10.0.0.0/8:443"]')  # noqa: TRY004 (as in _text)
+    return tuple(read_opening(_text(entry)) for entry in value)
+
+
 def _instant(value: object) -> int:
     return parse_instant(_text(value))
 
@@ -191,6 +202,8 @@ _SETTINGS: dict[str, _Setting] = {
     "jitter_subsecond": _Setting(("jitter", "subsecond"), _switch),
     "history_days": _Setting(("history", "days"), _whole(1, 3_650)),
     "history_runs": _Setting(("history", "runs"), _whole(1_000, 1_000_000_000)),
+    "egress_allow": _Setting(("egress", "allow"), _openings),
+    "egress_ca_file": _Setting(("egress", "ca_file"), _path),
     "master_key_file": _Setting(None, _path),
     "clock_start_ms": _Setting(None, _instant),
     "accept_clock": _Setting(None, _switch),

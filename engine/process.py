@@ -42,7 +42,12 @@ async def _run(config: Config) -> int:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     engine = Engine(config)
     with closing(Listener(config.listen)) as listener:
-        engine.on_locked = listener.bind
+
+        def take_address() -> None:
+            listener.bind()
+            engine.own_addresses.add(listener.bound)
+
+        engine.on_locked = take_address
         async with engine:
             server = await start_server(create_app(engine), listener)
             try:

@@ -1,10 +1,12 @@
 """Settings: who wins, and that every fault is told at once."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from engine.config import Config, is_private, load_config, read_listen
+from engine.core.egress import read_opening
 from engine.core.errors import ConfigError
 
 
@@ -123,3 +125,31 @@ def test_any_other_place_to_listen_is_refused(text: str):
 )
 def test_private_is_what_only_this_machine_can_reach(listen: str, private: bool):
     assert is_private(listen) is private
+
+
+def test_openings_are_a_list_in_the_file_and_commas_in_the_environment(tmp_path: Path):
+    path = tmp_path / "offbeat.toml"
+    path.write_text('[egress]\nallow = ["10.0.0.0/8:443", "fd00::/8"]\nca_file = "/etc/ca.pem"\n')
+    from_file = load_config({}, {}, path)
+    assert from_file.egress_allow == tuple(map(read_opening, ("10.0.0.0/8:443", "fd00::/8")))
+    assert from_file.egress_ca_file == Path("/etc/ca.pem")
+    for text in ("10.0.0.0/8:443,fd00::/8", "10.0.0.0/8:443, fd00::/8,"):
+        environ = {"OFFBEAT_EGRESS__ALLOW": text}
+        assert load_config({}, environ, None).egress_allow == from_file.egress_allow
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("allow = 5", """egress.allow: 5 is not a list like ["10.0.0.0/8:443"]"""),
+        ("allow = [5]", "egress.allow: 5 is not text"),
+        ('allow = ["intranet"]', "egress.allow: 'intranet' is not like 10.0.0.0/8"),
+        ("alow = []", "no key alow in [egress] (did you mean allow?)"),
+        ('ca_file = ""', "egress.ca_file: '' is not a path"),
+    ],
+)
+def test_an_opening_that_cannot_be_read_is_a_fault(tmp_path: Path, line: str, says: str):
+    path = tmp_path / "offbeat.toml"
+    path.write_text(f"[egress]\n{line}\n")
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: {says}")):
+        load_config({}, {}, path)

@@ -47,7 +47,12 @@ CONCRETE = re.compile(r"engine\.store\.[a-z]|engine\.services\.transport\.Aiohtt
 
 # Where a package may be imported; elsewhere, go through the protocol that hides it.
 PLACES = {
-    "aiohttp": ("engine/services/transport.py", "engine/web/", "engine/cli/"),
+    "aiohttp": (
+        "engine/services/connector.py",
+        "engine/services/transport.py",
+        "engine/web/",
+        "engine/cli/",
+    ),
     "aiosqlite": ("engine/store/",),
     "sqlite3": ("engine/store/", "engine/app.py"),
     "uvloop": ("engine/process.py",),

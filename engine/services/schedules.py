@@ -1,10 +1,11 @@
 """Schedules as a tenant works with them: each write goes to disk, then the loops learn of it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.access import INTERVAL_SECONDS_MIN
+from engine.core.egress import Refusal, literal_of
 from engine.core.errors import Fault, Invalid, OffbeatError
 from engine.core.identity import schedule_id
 from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
@@ -36,14 +37,17 @@ class Schedules:
         *,
         tenant: str,
         interval_seconds_min: Callable[[str], int],
+        egress: Refusal,
     ) -> None:
-        """`interval_seconds_min`: the least interval that a tenant's schedules may have."""
+        """`interval_seconds_min`: the least interval that a tenant's schedules may have; `egress`:
+        judges the address of a target that has one for a host."""
         self._clock = clock
         self._store = store
         self._agenda = agenda
         self._held = held
         self._tenant = tenant
         self._interval_seconds_min = interval_seconds_min
+        self._egress = egress
 
     async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]:
         """Create or replace; the schedule, and whether it was created."""
@@ -109,21 +113,29 @@ class Schedules:
 
     def _refusal(self, draft: Draft) -> Invalid | None:
         """Why the tenant may not have this schedule."""
+        faults = [*self._interval_faults(draft), *self._address_faults(draft)]
+        return Invalid(*faults) if faults else None
+
+    def _interval_faults(self, draft: Draft) -> Iterator[Fault]:
         least = self._interval_seconds_min(self._tenant)
         if least <= INTERVAL_SECONDS_MIN:
-            return None
+            return
         trigger = draft.definition.trigger
         interval = interval_seconds(trigger)
         if interval is None or interval >= least:
-            return None
+            return
         member = "/cron" if isinstance(trigger, CronTrigger) else "/every"
-        return Invalid(
-            Fault(
-                member,
-                f"occurs every {interval} s; this tenant's interval_seconds_min is {least}: "
-                "write what occurs less often",
-            )
+        yield Fault(
+            member,
+            f"occurs every {interval} s; this tenant's interval_seconds_min is {least}: "
+            "write what occurs less often",
         )
+
+    def _address_faults(self, draft: Draft) -> Iterator[Fault]:
+        # A name is judged when it is called: what it stands for then is all that counts.
+        literal = literal_of(draft.definition.target.url)
+        if literal is not None and (refusal := self._egress(*literal)):
+            yield Fault("/target/url", refusal)
 
     def _identify(self, name: str) -> str:
         """A name's id. Only this tenant's ids can be made this way: another's are not to be had."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.clock import Clock
+from engine.core.egress import Refusal
 from engine.services.attribution import Attributions, AttributionStore
 from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
@@ -65,10 +66,12 @@ class Tenancy:
         subsecond: bool,
         secrets: Callable[[str], Sequence[str]],
         interval_seconds_min: Callable[[str], int],
+        egress: Refusal,
     ) -> None:
-        """`rate`: of the token bucket; the two functions are asked about a tenant.
+        """`rate`: of the token bucket; the next two are asked about a tenant.
 
         `secrets`: the active ones; `interval_seconds_min`: the least that its schedules may have.
+        `egress`: judges the addresses that they call.
         """
         self._clock = clock
         self._stores = stores
@@ -78,6 +81,7 @@ class Tenancy:
         self._subsecond = subsecond
         self._secrets = secrets
         self._interval_seconds_min = interval_seconds_min
+        self._egress = egress
         self.of = lru_cache(TENANTS_KEPT)(self._of)
 
     def _of(self, tenant: str) -> TenantServices:
@@ -94,6 +98,7 @@ class Tenancy:
                 waiting,
                 tenant=tenant,
                 interval_seconds_min=self._interval_seconds_min,
+                egress=self._egress,
             ),
             runs=Runs(stores.runs, tenant=tenant),
             flows=Flows(stores.flows, waiting, tenant=tenant),

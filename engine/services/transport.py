@@ -5,9 +5,10 @@ beforehand; of the response only the status, `Retry-After` and the body's first 
 Redirects, cookies, proxies, netrc, decompression and silent retries are each a way to send
 something else than what was signed, or to send it twice. So `aiohttp.ClientSession` is left out,
 and all of these with it: what is not there needs no switching off. aiohttp still does what is hard
-to do well: its connector resolves names, races addresses (RFC 8305) and speaks TLS, its parser
-(llhttp) reads responses. Between the two, `_Wire` writes a request in one piece and turns what
-comes back into an `Outcome` inside `data_received`: one future and one wake-up for each request.
+to do well: its connector (`connector.py`) resolves names, races addresses (RFC 8305) and speaks
+TLS, its parser (llhttp) reads responses. Between the two, `_Wire` writes a request in one piece and
+turns what comes back into an `Outcome` inside `data_received`: one future and one wake-up for each
+request.
 
 Trade-off. This costs about a third of `session.post` and relies on what aiohttp does not promise:
 `TCPConnector._factory` makes the connector's protocols; `HttpResponseParser` feeds a message's
@@ -21,7 +22,7 @@ the connection had rested and was dead already.
 """
 
 import asyncio
-import functools
+import ssl
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -31,15 +32,17 @@ from aiohttp import (
     ClientRequest,
     ClientSSLError,
     ClientTimeout,
-    TCPConnector,
 )
+from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError, HttpResponseParser, RawResponseMessage
 from aiohttp.streams import StreamReader
 from yarl import URL
 
+from engine.core.egress import Refusal
 from engine.core.model import Outcome
+from engine.services.connector import Blocked, Connector
 from engine.services.keepalive import Resting
 from engine.services.outgoing import read_route, request_bytes
 
@@ -56,16 +59,13 @@ KEEPALIVE_SECONDS = 4
 """Rest of a connection. Receivers hang up after 5 s (Apache httpd, Node.js, uvicorn) to 75 s
 (nginx). A request that crosses a hang-up costs a retry, a new connection only a round trip."""
 
-NAMES_CACHED = 1_000
-"""Resolved names, kept for 10 s: a herd asks once, a receiver that moves is found soon."""
-
 ERROR_CHARACTERS_MAX = 200
 """Of an error's text: two lines of a terminal."""
 
 RETRY_AFTER_CHARACTERS_MAX = 64
 """The longest HTTP date has 33; what is longer cannot be read and need not be kept."""
 
-FailureName = Literal["connect_error", "tls_error", "dns_error", "protocol_error"]
+FailureName = Literal["blocked", "connect_error", "tls_error", "dns_error", "protocol_error"]
 
 _NO_TIMEOUT = ClientTimeout()
 
@@ -102,11 +102,19 @@ class Transport(Protocol):
 class AiohttpTransport:
     """HTTP/1.1 over TCP and TLS, on aiohttp's connector and parser."""
 
-    def __init__(self, *, concurrency: int) -> None:
-        """`concurrency`: sockets open at once, busy and resting. Needs the running loop."""
+    def __init__(
+        self,
+        refusal: Refusal,
+        *,
+        concurrency: int,
+        tls: ssl.SSLContext | None = None,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        """Needs the running loop. `refusal` judges every new connection; `concurrency`: sockets
+        open at once, busy and resting; `tls` and `resolver`: instead of the system's."""
         self._concurrency = concurrency
         self._loop = asyncio.get_running_loop()
-        self._connector = _Connector(concurrency)
+        self._connector = Connector(_Wire, refusal, limit=concurrency, tls=tls, resolver=resolver)
         self._resting: Resting[_Wire] = Resting(limit_seconds=KEEPALIVE_SECONDS)
         self._sweeper: asyncio.TimerHandle | None = None
         self._busy = 0
@@ -168,19 +176,6 @@ class AiohttpTransport:
         self._sweeper = None
         if self._resting:
             self._sweeper = self._loop.call_later(KEEPALIVE_SECONDS, self._sweep)
-
-
-class _Connector(TCPConnector):
-    """aiohttp's connector, making our protocol. A `socket_factory` that judges addresses goes here.
-
-    Its own pool stays empty: it would take the connection that rested longest, and has no bound.
-    `limit` guards only, since resting connections make way before it is reached.
-    """
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit=limit, dns_cache_max_size=NAMES_CACHED)
-        made: type[ResponseHandler] = _Wire
-        self._factory = functools.partial(made, loop=self._loop)
 
 
 class _Wire(ResponseHandler):
@@ -342,8 +337,10 @@ class _Response:
 
 
 def _unreached(error: Exception) -> Outcome:
-    """No connection came about: the resolver's fault, TLS's, or the network's."""
+    """No connection came about: our doing, the resolver's fault, TLS's, or the network's."""
     cause = error.__cause__ or error
+    if isinstance(cause, Blocked):
+        return _failure("blocked", str(cause))
     if isinstance(error, ClientConnectorDNSError | UnicodeError):
         return _failure("dns_error", _gist(cause))
     if isinstance(error, ClientSSLError):

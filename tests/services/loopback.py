@@ -8,12 +8,15 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from itertools import chain, repeat
+from typing import Any
 
+from engine.core.egress import Egress, Refusal
 from engine.core.model import Outcome
 from engine.services.transport import AiohttpTransport, HttpRequest
 
 PATIENCE_SECONDS = 10  # What is waited for comes at once, or never.
 
+KEYLESS = Egress(private=True).refusal  # May reach loopback.
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
@@ -22,6 +25,7 @@ class Receiver:
     """What reached a loopback receiver, and where it listens."""
 
     def __init__(self) -> None:
+        self.host = "127.0.0.1"
         self.port = 0
         self.scheme = "http"
         self.requests: list[bytes] = []
@@ -31,7 +35,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        return f"{self.scheme}://127.0.0.1:{self.port}/hook"
+        return f"{self.scheme}://{self.host}:{self.port}/hook"
 
     async def until(self, holds: Callable[["Receiver"], bool]) -> None:
         """Wait until `holds(self)`."""
@@ -96,13 +100,18 @@ Handler = Callable[[Line], Awaitable[None]]
 
 @asynccontextmanager
 async def loopback(
-    *answers: bytes, handle: Handler | None = None, tls: ssl.SSLContext | None = None
+    *answers: bytes,
+    handle: Handler | None = None,
+    tls: ssl.SSLContext | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
 ) -> AsyncIterator[Receiver]:
     """A receiver that runs `handle` on each connection and then hangs up.
 
     Without `handle`, a connection's requests get `answers` in turn, the last one over and over.
     """
     it = Receiver()
+    it.host = host
 
     async def answer(line: Line) -> None:
         for text in chain(answers, repeat(answers[-1])):
@@ -118,7 +127,7 @@ async def loopback(
             await writer.wait_closed()
         await it.note(opened=-1)
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(accept, host, port, ssl=tls)
     it.port = server.sockets[0].getsockname()[1]
     it.scheme = "https" if tls else "http"
     try:
@@ -129,8 +138,10 @@ async def loopback(
 
 
 @asynccontextmanager
-async def transport(concurrency: int = 8) -> AsyncIterator[AiohttpTransport]:
-    it = AiohttpTransport(concurrency=concurrency)
+async def transport(
+    concurrency: int = 8, refusal: Refusal = KEYLESS, **others: Any
+) -> AsyncIterator[AiohttpTransport]:
+    it = AiohttpTransport(refusal, concurrency=concurrency, **others)
     try:
         yield it
     finally:

@@ -156,10 +156,11 @@ def test_trusted_certificate_lets_requests_through(run):
     """In a process of its own: aiohttp reads the trusted certificates when it is imported."""
     code = """
 import asyncio, sys
+from engine.core.egress import Egress
 from engine.services.transport import AiohttpTransport, HttpRequest
 
 async def main():
-    transport = AiohttpTransport(concurrency=2)
+    transport = AiohttpTransport(Egress(private=True).refusal, concurrency=2)
     request = HttpRequest(url=sys.argv[1], method="POST", headers=[], body=b"{}")
     print([(await transport.send(request)).name for _ in range(2)])
     await transport.close()

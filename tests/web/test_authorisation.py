@@ -16,11 +16,11 @@ from tests.web.keyed import ADMIN_KEY, Node, keyed_node
 OPEN, READ, WRITE, ADMIN = None, Scope.READ, Scope.WRITE, Scope.ADMIN
 REPORT = {
     "cron": "0 9 * * *",
-    "target": {"url": "http://127.0.0.1:9/acme"},
+    "target": {"url": "http://acme.example/"},
     "flow_key": "acme-flow",
 }
 NOWHERE = "sch_00000000000000000000000000@2026-11-30T12:00:00Z"
-PLAIN = {"every": 60, "target": {"url": "http://127.0.0.1:9/"}}
+PLAIN = {"every": 60, "target": {"url": "http://h.example/"}}
 SPAN = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", "dry_run": True}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 

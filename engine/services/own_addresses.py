@@ -1,0 +1,49 @@
+"""Where this process listens: what is delivered there would reach the engine from inside.
+
+A tenant who cannot reach the API, or whom it knows by where requests come from, could otherwise
+have the engine call itself.
+"""
+
+import socket
+from ipaddress import ip_address
+
+from engine.core.addresses import Address
+
+
+class OwnAddresses:
+    """The addresses and ports at which the engine answers."""
+
+    def __init__(self) -> None:
+        self._listeners: set[tuple[Address, int]] = set()
+
+    def add(self, listener: socket.socket) -> None:
+        """A bound socket. One that is no internet socket has nothing to guard."""
+        if listener.family in (socket.AF_INET, socket.AF_INET6):
+            host, port = listener.getsockname()[:2]
+            self._listeners.add((ip_address(host), port))
+
+    def hold(self, address: Address, port: int) -> bool:
+        """Whether a connection to `address` would be answered by the engine."""
+        return any(
+            port == own_port and (address == own or (_is_any(address, own) and _is_here(address)))
+            for own, own_port in self._listeners
+        )
+
+
+def _is_any(address: Address, own: Address) -> bool:
+    """0.0.0.0 and :: are every address to a listener, and loopback to who connects."""
+    return address.is_unspecified or own.is_unspecified
+
+
+def _is_here(address: Address) -> bool:
+    """Whether `address` is this machine's, as its routes have it: a datagram socket that connects
+    gets its own address, and sends nothing."""
+    if address.is_loopback or address.is_unspecified:
+        return True
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((str(address), 9))
+        except OSError:
+            return False
+        return bool(probe.getsockname()[0] == str(address))
