@@ -9,14 +9,15 @@ COLUMNS_MAX = 100
 """Wider bars are no easier to compare."""
 
 BAR_MIN = 10
-_TEXT = 24
+_BESIDE_WATERFALL = 28
+_BESIDE_SHARES = 46
 
 
 def waterfall(attribution: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """A run's components that took any time, (name, text): each bar begins where the last ended."""
     total_ms = attribution["total_ms"]
     yield "delay", f"{_seconds(total_ms):>12}"
-    width, begin_ms = _width(), 0
+    width, begin_ms = _width(_BESIDE_WATERFALL), 0
     for name, ms in attribution.items():
         if name == "total_ms" or not ms:
             continue
@@ -29,7 +30,7 @@ def waterfall(attribution: Mapping[str, int]) -> Iterator[tuple[str, str]]:
 
 def share_rows(components: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """A line for each component: its part of the whole as a bar, and its p50 and p99."""
-    width = _width() - _TEXT
+    width = _width(_BESIDE_SHARES)
     yield f"{'':<12}{'share':>8}{'p50':>12}{'p99':>12}"
     for each in components:
         mark = "*" if each["ate_objective"] else " "
@@ -39,8 +40,8 @@ def share_rows(components: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield line.rstrip()
 
 
-def _width() -> int:
-    return max(BAR_MIN, min(COLUMNS_MAX, shutil.get_terminal_size().columns) - _TEXT - 6)
+def _width(beside: int) -> int:
+    return max(BAR_MIN, min(COLUMNS_MAX, shutil.get_terminal_size().columns) - beside)
 
 
 def _block() -> str:
