@@ -32,6 +32,7 @@ from engine.services.keys import Keys
 from engine.services.loader import Loader
 from engine.services.metrics import Metrics
 from engine.services.monitor import Monitor
+from engine.services.nodes import Nodes
 from engine.services.own_addresses import OwnAddresses
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
@@ -193,6 +194,7 @@ class Engine:
             self.pruner,
             self.pulse,
             self.keys,
+            self.nodes,
         )
         for loop in loops:
             self._spawn(loop.run())
@@ -294,6 +296,9 @@ class Engine:
         )
         self.forecast_audit = ForecastAudit(clock, self.forecasts, self.monitor, herd)
         self.monitor.forecast_of = self.forecast_audit.digest_of
+        self.nodes = Nodes(
+            clock, self.forecasts, backlog=lambda: waiting.startable, rate=config.rate
+        )
         waiting.on_hold = self.timer.wake
         waiting.on_shrink = self.loader.wake
         self.planner.on_planned = self._on_planned
@@ -343,6 +348,7 @@ class Engine:
             sender=self.dispatcher,
             plan=self.planner,
             sights=self.monitor,
+            nodes=self.nodes,
             is_ready=lambda: not self.unready(),
             is_writable=lambda: self._writer.trouble is None,
         )

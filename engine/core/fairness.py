@@ -99,6 +99,11 @@ class FairQueue(Generic[Item]):
         )
         return min((line.runs[0][0] for line in lines if line.runs), default=None)
 
+    @property
+    def blocked(self) -> int:
+        """Waiting runs whose flow was found blocked; a walk over such flows."""
+        return sum(len(line.runs) for lines in self._parked.values() for line in lines)
+
     def waiting_of(self, flow_id: int) -> int:
         """How many runs of a flow wait here."""
         return self._of_flow.get(flow_id, 0)

@@ -21,8 +21,10 @@ from engine.core.herd_document import Change, Span
 from engine.core.herd_top import Top, top
 from engine.core.limited_passage import release
 from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Sampled, Standing, draw
-from engine.core.spreading import Deadlines
+from engine.core.spreading import Deadlines, least_rate
 from engine.core.what_if import EXACT_SCHEDULES_MAX, Question, WhatIf, answer, select
+
+HOUR_SECONDS = 3_600
 
 TURN_SECONDS = 30.0
 """How long a question waits for the one before it; a day of a million schedules takes two."""
@@ -118,6 +120,18 @@ class Forecasts:
             )
             return await asyncio.to_thread(_advise, standing, deadlines, bucket, start_s, span)
 
+    async def rate_needed(self) -> int:
+        """The least rate that keeps the service level over the coming hour; 0 for no runs.
+
+        What waits already is not counted: it is there to be seen.
+        """
+        from_s = self._clock.now_ms() // 1000 + 1
+        async with self._my_turn():
+            span, start_s, standing, bucket = await self._read(
+                Span(from_s=from_s, to_s=from_s + HOUR_SECONDS)
+            )
+            return await asyncio.to_thread(_rate_needed, standing, bucket, start_s, span)
+
     @asynccontextmanager
     async def _my_turn(self) -> AsyncIterator[None]:
         try:
@@ -180,6 +194,17 @@ class Forecasts:
 def _foresee(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> Forecast:
     outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
     return foresee(outlook, bucket, from_s=span.from_s, limits=standing.limits)
+
+
+def _rate_needed(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> int:
+    outlook = release(draw(standing.crowds, standing.singles, start_s, span.to_s), standing.limits)
+    if not any(outlook.planned):
+        return 0
+
+    def bucket_at(rate: int) -> Bucket:
+        return Bucket(rate=rate, burst=max(1, rate * bucket.burst // bucket.rate))
+
+    return least_rate(outlook, bucket_at, from_s=span.from_s)
 
 
 def _advise(

@@ -49,8 +49,11 @@ GAUGES = {
     "ones (paused flow, open breaker) included; 0 when nothing waits.",
     "scheduler_breakers_open": "Flows whose receiver failed so often that only probes go out.",
     "scheduler_tokens": "Whole tokens in the global bucket; 0 while the rate is what limits.",
-    "scheduler_inflight": "Attempts under way: claimed in the journal and not answered yet.",
-    "scheduler_concurrency_limit": "Attempts that may be under way at once.",
+    "scheduler_inflight": "Attempts under way, from their claim in the journal to the answer.",
+    "scheduler_concurrency_limit": "Attempts that may be under way at once (--concurrency).",
+    "scheduler_desired_nodes": "Engines like this one that the work needs: for the coming hour's "
+    "runs within the service level, by the forecast of every quarter of an hour, or for starting "
+    "the backlog within 15 s, whichever is more. 1 is enough.",
     "scheduler_wheel_timers": "Runs held in memory, due or due soon.",
     "scheduler_planner_lag_seconds": "How far planning is behind the instant 5 s from now. Up to "
     "3.5 s is normal, since it goes by steps and spares the disk while there is nothing to plan; "
@@ -113,6 +116,13 @@ class Plan(Protocol):
     def watermark_ms(self) -> int: ...
 
 
+class Nodes(Protocol):
+    """How many engines the work needs."""
+
+    @property
+    def desired(self) -> int: ...
+
+
 class Sights(Protocol):
     """What the monitor sees now: ratios by stage, and 1 for one of the verdicts."""
 
@@ -133,6 +143,7 @@ class Metrics:
     sender: Sender
     plan: Plan
     sights: Sights
+    nodes: Nodes
     is_ready: Callable[[], bool]
     is_writable: Callable[[], bool]
 
@@ -182,6 +193,7 @@ class Metrics:
             "scheduler_tokens": self.sender.tokens,
             "scheduler_inflight": self.sender.inflight,
             "scheduler_concurrency_limit": self.sender.limit,
+            "scheduler_desired_nodes": self.nodes.desired,
             "scheduler_wheel_timers": len(self.queue),
             "scheduler_planner_lag_seconds": lag_ms / 1_000,
             "scheduler_ready": self.is_ready(),

@@ -64,6 +64,11 @@ class Waiting:
         return len(self._queue)
 
     @property
+    def startable(self) -> int:
+        """How many runs are due and not known to be blocked; a walk over blocked flows."""
+        return len(self._queue) - self._queue.blocked
+
+    @property
     def oldest_due_ms(self) -> int | None:
         """Since when the first of the due runs is due; a walk over lines, for the metrics."""
         return self._queue.oldest_due_ms()

@@ -31,6 +31,7 @@ GAUGES = {
     "scheduler_inflight",
     "scheduler_concurrency_limit",
     "scheduler_wheel_timers",
+    "scheduler_desired_nodes",
     "scheduler_planner_lag_seconds",
     "scheduler_amplification_ratio",
     "scheduler_alignment_ratio",
