@@ -20,7 +20,7 @@ from engine.core.access import ApiKey
 from engine.core.addresses import Address
 from engine.core.bucket import TokenBucket
 from engine.core.egress import Egress
-from engine.core.errors import ConfigError, DataDirectoryLocked
+from engine.core.errors import ConfigError, DataDirectoryLocked, first_cause
 from engine.core.identity import Signer, derive_secret, format_instant
 from engine.secret_file import read_admin_key
 from engine.services.connector import trusting
@@ -376,7 +376,7 @@ class Engine:
 
     def _on_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) and not self._failed().done():
-            self._failed().set_exception(_first(error))
+            self._failed().set_exception(first_cause(error))
 
     def _failed(self) -> asyncio.Future[None]:
         if self._failure is None:
@@ -395,10 +395,3 @@ class Engine:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def _first(error: BaseException) -> BaseException:
-    """The cause inside a task group's wrapping."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

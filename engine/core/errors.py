@@ -94,3 +94,10 @@ _COUNTED: Mapping[str, str] = {
     "catch_up": "it was missed in downtime, and skipped as catch_up says",
     "pruned": "it was pruned from history",
 }
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """The cause inside a task group's wrapping."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
