@@ -186,12 +186,15 @@ class Waiting:
 
     def drained(self) -> list[tuple[int, DueRun, int]]:
         """Spilled flows that hold less than half of their share: (flow, after which, how many)."""
-        share = self.flow_share
-        return [
-            (flow_id, spill, share - self._of_flow.get(flow_id, 0))
-            for flow_id, spill in self.spilled.items()
-            if self._of_flow.get(flow_id, 0) < share // 2
-        ]
+        share, room = self.flow_share, self.room
+        found = []
+        for flow_id, spill in self.spilled.items():
+            held = self._of_flow.get(flow_id, 0)
+            if room and held < share // 2:
+                count = min(share - held, room)
+                room -= count
+                found.append((flow_id, spill, count))
+        return found
 
     def read_back(self, flow_id: int, runs: list[HeldRun], limit: int) -> None:
         """Hold what was read of a spilled flow; with fewer than `limit` runs there is no more."""

@@ -92,3 +92,14 @@ def test_after_a_return_what_is_due_in_its_own_time_is_held_and_the_backlog_is_n
         return waiting.take(0, 10)
 
     assert run_virtual(main, NOW_MS) == [fresh]
+
+
+def test_flows_that_are_read_back_one_after_the_other_do_not_outgrow_the_room() -> None:
+    """Alone, a flow's share is nearly all of it; the next one's is half, and so on."""
+    waiting = Waiting(NOW_MS, slots=1, capacity=1_000)
+    for flow_id in range(1, 6):
+        waiting.read_again(flow_id, NOW_MS)
+        for drained, _, limit in waiting.drained():
+            page = [due_at(NOW_MS + 1, 1_000 * drained + row) for row in range(limit)]
+            waiting.read_back(drained, [run._replace(flow_id=drained) for run in page], limit)
+    assert len(waiting) == 1_000
