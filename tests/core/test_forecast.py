@@ -144,6 +144,8 @@ def test_what_a_flow_lets_through_waits_for_the_bucket_with_all_others():
     assert sum(foreseen.served) == 4_000
     # 101 and then 100 a second join 3,000 at once, of which 501 and then 500 a second leave.
     assert foreseen.served[:12] == [501, *[500] * 6, 300, 100, 99, 0, 0]
+    # Half of all are two thirds of the 3,000, of which the last waits 2,600 / 500 s.
+    assert foreseen.minutes[0].delays.p50_ms == pytest.approx(5_200 * 2 / 3, abs=20)
 
 
 def test_runs_of_a_paused_flow_are_not_served_and_do_not_count_as_late():
