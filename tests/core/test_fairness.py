@@ -158,3 +158,22 @@ def test_a_run_that_never_started_gives_its_place_back() -> None:
     queue.take(0, 2)
     queue.end("x", narrow, None, 0)
     assert len(queue.take(0, 2)) == 1
+
+
+def test_a_flow_at_its_limit_is_so_from_its_turn_until_a_run_of_it_has_ended() -> None:
+    queue: FairQueue[str] = FairQueue(slots=100)
+    narrow = flow(1, parallelism=1)
+    fill(queue, narrow, 3)
+    [(item, _)] = queue.take(100, 3)
+    queue.end(item, narrow, SUCCESS, 140)
+    assert narrow.at_limit.within(0, 1_000) == 40
+    assert narrow.shut.within(0, 1_000) == 0
+
+
+def test_a_flow_out_of_tokens_is_at_its_limit_until_the_next_one_is_there() -> None:
+    queue: FairQueue[str] = FairQueue(slots=100)
+    slow = Flow(1, "t", rate=10)
+    fill(queue, slow, 3)
+    queue.take(0, 3)  # Its bucket begins empty.
+    assert queue.runnable(100)
+    assert slow.at_limit.within(0, 1_000) == 100

@@ -194,3 +194,39 @@ def test_closing_ends_what_is_in_flight(run):
             assert await sending == broken("no response: connection closed")
 
     run(scenario())
+
+
+def test_a_request_says_when_it_was_connected_and_when_the_answer_began(run):
+    async def scenario():
+        begun = asyncio.Event()
+
+        async def handle(line):
+            await line.request()
+            await line.send(OK[:20])
+            await begun.wait()
+            await line.send(OK[20:])
+            await line.hang_up_awaited()
+
+        async with loopback(handle=handle) as receiver, transport() as it:
+            sent = request(receiver.url)
+            started_s = asyncio.get_running_loop().time()
+            answer = asyncio.create_task(it.send(sent))
+            while sent.answered_s is None:  # noqa: ASYNC110  # Nobody is told of the first byte.
+                await asyncio.sleep(0)
+            assert started_s <= sent.connected_s <= sent.answered_s
+            first_s = sent.answered_s
+            begun.set()
+            assert await answer == success()
+            assert sent.answered_s == first_s
+
+    run(scenario())
+
+
+def test_a_request_without_a_connection_says_so(run):
+    async def scenario():
+        async with transport() as it:
+            sent = request("http://127.0.0.1:1/")
+            assert (await it.send(sent)).name == "connect_error"
+            assert (sent.connected_s, sent.answered_s) == (None, None)
+
+    run(scenario())
