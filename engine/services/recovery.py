@@ -107,7 +107,8 @@ class Recovery:
                 bucket_rate=self._rate,
             )
             await self._spread(backlog.flow_id, shock, now_ms, over_ms)
-            self._held.read_again(backlog.flow_id, now_ms)
+            # From then on: what became due while the flow waited for its turn may have spilled.
+            self._held.read_again(backlog.flow_id, shock.until_ms)
 
     def _rate_of(self, backlog: Backlog) -> int:
         rates = [self._rate, backlog.rate]

@@ -46,6 +46,7 @@ class Waiting:
         self._flows: dict[int, Flow] = {}
         self._limits: dict[int, FlowLimits] = {}
         self.spilled: dict[int, DueRun] = {}
+        self._stale: set[int] = set()  # Spilled flows of which a read under way may miss a run.
         self.reach = NOTHING
         self.on_hold: Callable[[], None] = lambda: None
         self.on_shrink: Callable[[], None] = lambda: None
@@ -182,6 +183,7 @@ class Waiting:
         """A flow's runs have new due times, from then on: read it back as one that has spilled."""
         start = (from_ms, -1, -1)
         self.spilled[flow_id] = min(self.spilled.get(flow_id, start), start)
+        self._stale.add(flow_id)
         self.on_shrink()
 
     def drained(self) -> list[tuple[int, DueRun, int]]:
@@ -194,13 +196,19 @@ class Waiting:
                 count = min(share - held, room)
                 room -= count
                 found.append((flow_id, spill, count))
+                self._stale.discard(flow_id)
         return found
 
     def read_back(self, flow_id: int, runs: list[HeldRun], limit: int) -> None:
-        """Hold what was read of a spilled flow; with fewer than `limit` runs there is no more."""
-        self.spilled.pop(flow_id, None)
+        """Hold what was read of a spilled flow; with fewer than `limit` runs there is no more.
+
+        Unless one was turned away meanwhile, which the read may have come too early for.
+        """
+        spill, is_stale = self.spilled.pop(flow_id, None), flow_id in self._stale
         self.hold(runs)
-        if len(runs) == limit:
+        if spill is not None and is_stale:
+            self.spilled[flow_id] = min(self.spilled.get(flow_id, spill), spill)
+        elif len(runs) == limit:
             self.spilled[flow_id] = min(self.spilled.get(flow_id, runs[-1].key), runs[-1].key)
 
     def advance(self, now_ms: int) -> bool:
@@ -296,6 +304,7 @@ class Waiting:
     def _spills(self, run: HeldRun, share: int) -> bool:
         spill = self.spilled.get(run.flow_id)
         if spill is not None and run.key > spill:
+            self._stale.add(run.flow_id)
             return True
         if self._of_flow.get(run.flow_id, 0) < share:
             return False

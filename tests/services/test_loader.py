@@ -103,3 +103,17 @@ def test_flows_that_are_read_back_one_after_the_other_do_not_outgrow_the_room() 
             page = [due_at(NOW_MS + 1, 1_000 * drained + row) for row in range(limit)]
             waiting.read_back(drained, [run._replace(flow_id=drained) for run in page], limit)
     assert len(waiting) == 1_000
+
+
+def test_a_retry_turned_away_while_its_flow_is_read_is_read_the_next_time() -> None:
+    """The read began before the retry was on disk, and ends after the retry came to memory."""
+    waiting = Waiting(NOW_MS, slots=1)
+    waiting.extend(NOW_MS + 5_000)
+    waiting.read_again(1, NOW_MS)
+    ((flow_id, after, limit),) = waiting.drained()
+    waiting.retry([due_at(NOW_MS + 9, 1)])
+    waiting.read_back(flow_id, [], limit)
+    assert waiting.drained() == [(flow_id, after, limit)]
+    waiting.read_back(flow_id, [due_at(NOW_MS + 9, 1)], limit)
+    assert waiting.drained() == []
+    assert len(waiting) == 1
