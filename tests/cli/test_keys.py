@@ -59,7 +59,7 @@ def test_from_the_first_key_to_a_tenants_and_to_its_end(
 
     monkeypatch.setenv("OFFBEAT_KEY", key)
     file = Path(keyed) / "two.json"
-    target = {"url": "http://127.0.0.1:9/"}
+    target = {"url": "http://h.example/"}
     schedules = {name: {"every": 60, "target": target} for name in ("a", "b")}
     file.write_text(json.dumps({"schedules": schedules}))
     applied = offbeat("apply", str(file))
