@@ -38,7 +38,14 @@ class Answer:
 class Node:
     """The engine, its keys by `(tenant, scope)`, and a client that may use any of them."""
 
-    def __init__(self, runner: asyncio.Runner, engine: Engine, server: Server) -> None:
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        engine: Engine,
+        server: Server,
+        session: aiohttp.ClientSession,
+    ) -> None:
+        self._session = session
         self.run = runner.run
         self.engine = engine
         self.url = f"http://{server.listen}"
@@ -68,10 +75,9 @@ class Node:
     async def _ask(
         self, method: str, path: str, headers: Mapping[str, str], data: bytes | None
     ) -> Answer:
-        async with (
-            aiohttp.ClientSession() as session,
-            session.request(method, self.url + path, headers=headers, data=data) as response,
-        ):
+        async with self._session.request(
+            method, self.url + path, headers=headers, data=data
+        ) as response:
             text = await response.text()
             return Answer(status=response.status, headers=response.headers, text=text)
 
@@ -90,12 +96,18 @@ def keyed_node(directory: Path) -> Iterator[Node]:
         listener = Listener(config.listen)
         listener.bind()
         server = runner.run(start_server(create_app(engine), listener))
-        node = Node(runner, engine, server)
+        session = runner.run(_session())
+        node = Node(runner, engine, server, session)
         for tenant in TENANTS:
             runner.run(engine.tenants.put(tenant, Quotas()))
             node.keys |= {(tenant, scope): node.create_key(tenant, scope) for scope in Scope}
         try:
             yield node
         finally:
+            runner.run(session.close())
             runner.run(server.stop())
             runner.run(engine.stop())
+
+
+async def _session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession()

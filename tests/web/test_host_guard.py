@@ -1,6 +1,10 @@
 """Other people's web pages cannot use the engine through somebody's browser."""
 
+import asyncio
+
 import pytest
+
+from tests.web.conftest import Api
 
 HOURLY = {"cron": "0 * * * *", "target": {"url": "http://h/"}}
 
@@ -36,3 +40,14 @@ def test_a_page_of_another_origin_changes_nothing(api, engine):
     assert engine.runs.rows == []
     own = {"Origin": f"http://127.0.0.1:{api.port}"}
     assert api.post("/v1/schedules/report:trigger", headers=own).status == 202
+
+
+def test_where_others_can_reach_it_an_engine_has_any_name(engine):
+    engine.listen = "0.0.0.0:8420"
+    with asyncio.Runner() as runner:
+        api = Api(engine, runner)
+        assert api.get("/livez", headers={"Host": "offbeat.example:8420"}).status == 200
+        foreign = {"Host": "offbeat.example", "Origin": "https://evil.example"}
+        answer = api.post("/v1/schedules/report:trigger", headers=foreign)
+        assert answer.problem["code"] == "cross_origin"
+        api.close()
