@@ -324,6 +324,7 @@ class Engine:
             stores,
             self.planner,
             self.waiting,
+            forecasts=self.forecasts,
             rate=self._config.rate,
             subsecond=self.subsecond,
             secrets=self._secrets,

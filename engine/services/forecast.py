@@ -7,7 +7,7 @@ from each other and from the deliveries.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -32,6 +32,10 @@ TURN_SECONDS = 30.0
 
 class HerdStore(Protocol):
     """What the journal tells. Seconds since the epoch; a span is start <= second < end."""
+
+    def of(self, tenant: str) -> "HerdStore":
+        """The same of one tenant's schedules alone."""
+        ...
 
     async def standing(self, *, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
         """Everything that will fire from `start_s` on, what is due already, and the limits of flows
@@ -63,15 +67,37 @@ class Forecasts:
     """One engine's. Errors are those of `core.errors`."""
 
     def __init__(
-        self, clock: Clock, store: HerdStore, *, rate: int, burst: int, tokens: Callable[[], int]
+        self,
+        clock: Clock,
+        store: HerdStore,
+        *,
+        rate: int,
+        burst: int,
+        tokens: Callable[[], int],
+        turn: asyncio.Lock | None = None,
     ) -> None:
-        """`tokens`: how many there are in the engine's bucket now."""
+        """`tokens`: how many there are in the engine's bucket now; `turn`: shared with others."""
         self._clock = clock
         self._store = store
         self._rate = rate
         self._burst = burst
         self._tokens = tokens
-        self._turn = asyncio.Lock()
+        self._turn = turn or asyncio.Lock()
+        self._line = asyncio.Lock()
+
+    def of(self, tenant: str) -> "Forecasts":
+        """Those of one tenant's runs alone, as if the node and a full bucket were all for them.
+
+        What others add is not in them, since it would tell of the others.
+        """
+        return Forecasts(
+            self._clock,
+            self._store.of(tenant),
+            rate=self._rate,
+            burst=self._burst,
+            tokens=lambda: self._burst,
+            turn=self._turn,
+        )
 
     async def forecast(self, span: Span) -> tuple[Forecast, Top]:
         """The forecast of a span as things are."""
@@ -134,15 +160,15 @@ class Forecasts:
 
     @asynccontextmanager
     async def _my_turn(self) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(TURN_SECONDS):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise Unavailable("other forecasts are being computed; try again later") from None
-        try:
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(TURN_SECONDS):
+                    # One question of each tenant stands in the common line, however many it has.
+                    await held.enter_async_context(self._line)
+                    await held.enter_async_context(self._turn)
+            except TimeoutError:
+                raise Unavailable("other forecasts are being computed; try again later") from None
             yield
-        finally:
-            self._turn.release()
 
     async def _read(
         self, span: Span, rate: int | None = None

@@ -15,6 +15,7 @@ from engine.services.attribution import Attributions, AttributionStore
 from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
 from engine.services.flows import Flows
+from engine.services.forecast import Forecasts
 from engine.services.runs import Runs
 from engine.services.schedules import Agenda, Schedules
 from engine.services.waiting import Waiting
@@ -49,6 +50,7 @@ class TenantServices:
     flows: Flows
     backfills: Backfills
     audit: Audit
+    forecasts: Forecasts
     attributions: Attributions
 
 
@@ -62,13 +64,14 @@ class Tenancy:
         agenda: Agenda,
         waiting: Waiting,
         *,
+        forecasts: Forecasts,
         rate: int,
         subsecond: bool,
         secrets: Callable[[str], Sequence[str]],
         interval_seconds_min: Callable[[str], int],
         egress: Refusal,
     ) -> None:
-        """`rate`: of the token bucket; the next two are asked about a tenant.
+        """`forecasts`: the node's; `rate`: the bucket's; the next two are asked about a tenant.
 
         `secrets`: the active ones; `interval_seconds_min`: the least that its schedules may have.
         `egress`: judges the addresses that they call.
@@ -77,6 +80,7 @@ class Tenancy:
         self._stores = stores
         self._agenda = agenda
         self._waiting = waiting
+        self._forecasts = forecasts
         self._rate = rate
         self._subsecond = subsecond
         self._secrets = secrets
@@ -104,5 +108,6 @@ class Tenancy:
             flows=Flows(stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),
             audit=Audit(clock, stores.audit, tenant=tenant),
+            forecasts=self._forecasts.of(tenant),
             attributions=Attributions(stores.attributions, tenant=tenant),
         )

@@ -56,16 +56,25 @@ CHANGED_NAMED_MAX = 5
 class SqliteHerd:
     """`services.forecast.HerdStore`."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, tenant: str | None = None) -> None:
+        """`tenant`: whose schedules are counted; None: everybody's."""
         self._reader = reader
+        self._tenant = tenant
+
+    def of(self, tenant: str) -> "SqliteHerd":
+        return SqliteHerd(self._reader, tenant)
 
     async def standing(self, *, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
-        return await self._reader.read(lambda db: standing(db, now_ms, start_s, end_s, rate))
+        return await self._reader.read(
+            lambda db: standing(db, now_ms, start_s, end_s, rate, tenant=self._tenant)
+        )
 
     async def deadlines(
         self, limits: Sequence[FlowLimit], *, start_s: int, end_s: int
     ) -> Deadlines:
-        return await self._reader.read(lambda db: deadlines(db, limits, start_s, end_s))
+        return await self._reader.read(
+            lambda db: deadlines(db, limits, start_s, end_s, tenant=self._tenant)
+        )
 
     async def rejitter(
         self,
@@ -80,6 +89,7 @@ class SqliteHerd:
         values = {
             "timetable_id": crowd.timetable_id,
             "flow": crowd.flow_id,
+            "tenant": self._tenant,
             "offset": -1,
             "id": 0,
             "limit": IDENTITIES_PAGE,
@@ -95,30 +105,39 @@ class SqliteHerd:
             values |= {"offset": rows[-1][0], "id": rows[-1][1]}
 
     async def sample(self) -> list[Sampled]:
-        return await self._reader.read(sample)
+        return await self._reader.read(lambda db: sample(db, tenant=self._tenant))
 
     async def changed_since(self, ms: int) -> Changed:
         return await self._reader.read(lambda db: changed_since(db, ms))
 
 
-def standing(db: sqlite3.Connection, now_ms: int, start_s: int, end_s: int, rate: int) -> Standing:
+def standing(
+    db: sqlite3.Connection,
+    now_ms: int,
+    start_s: int,
+    end_s: int,
+    rate: int,
+    *,
+    tenant: str | None = None,
+) -> Standing:
     """Everything that fires from `start_s` on, the first second that begins after `now_ms`.
 
     What is due before it, or waits already, is the backlog. A later `start_s` (a span that begins
     far from now) has neither.
     """
-    limits = _limits(db, now_ms, rate)
-    crowds = list(_crowds(db, limits, start_s, end_s))
+    limits = _limits(db, now_ms, rate, tenant)
+    crowds = list(_crowds(db, limits, start_s, end_s, tenant))
     is_next = start_s == now_ms // 1000 + 1
-    past = _under_way(db, crowds, limits, now_ms) if is_next else _Runs()
+    past = _under_way(db, crowds, limits, now_ms, tenant) if is_next else _Runs()
     after_ms = now_ms if is_next else start_s * 1000 - 1
     until_ms = (end_s + OFFSET_SECONDS_MAX) * 1000
-    values = {"after": after_ms, "until": until_ms, **_flows(limits)}
+    values = {"after": after_ms, "until": until_ms, "tenant": tenant, **_flows(limits)}
     for asked, fires, flow_id, schedules in _rows(db, "count_one_shots", values):
         past[asked, fires, flow_id] += schedules
     backlog = 0
     if is_next:
-        (backlog, _) = db.execute(SQL["count_backlog"], {"now": now_ms}).fetchone()
+        counted = "count_backlog" if tenant is None else "count_backlog_of_tenant"
+        (backlog, _) = db.execute(SQL[counted], {"now": now_ms, "tenant": tenant}).fetchone()
         backlog += sum(runs for (_, fires, _), runs in past.items() if fires < start_s)
         limits = [_with_backlog(db, limit, past, start_s, now_ms) for limit in limits]
         backlog -= sum(limit.backlog for limit in limits)
@@ -128,25 +147,36 @@ def standing(db: sqlite3.Connection, now_ms: int, start_s: int, end_s: int, rate
 
 
 def deadlines(
-    db: sqlite3.Connection, limits: Sequence[FlowLimit], start_s: int, end_s: int
+    db: sqlite3.Connection,
+    limits: Sequence[FlowLimit],
+    start_s: int,
+    end_s: int,
+    *,
+    tenant: str | None = None,
 ) -> Deadlines:
     """How many schedules of a kind have which deadline below the largest jitter."""
     found: defaultdict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
-    values = {"below": OFFSET_SECONDS_MAX, **_span(start_s, end_s), **_flows(limits)}
+    values = {
+        "below": OFFSET_SECONDS_MAX,
+        "tenant": tenant,
+        **_span(start_s, end_s),
+        **_flows(limits),
+    }
     for timetable_id, flow_id, seconds, schedules in _rows(db, "count_deadlines", values):
         found[timetable_id, flow_id][seconds] = schedules
     return found
 
 
-def sample(db: sqlite3.Connection) -> list[Sampled]:
+def sample(db: sqlite3.Connection, *, tenant: str | None = None) -> list[Sampled]:
     """Schedules by timetable, tenant and URL: all of them when they are few."""
     (last,) = db.execute(SQL["last_schedule_id"]).fetchone()
-    values = {"limit": min(last, SAMPLE_SCHEDULES_MAX), "last": last}
+    values = {"limit": min(last, SAMPLE_SCHEDULES_MAX), "last": last, "tenant": tenant}
     if not last:
         return []
+    sampled = "sample_schedules" if tenant is None else "sample_schedules_of_tenant"
     return [
         Sampled(timetable_id=timetable_id, tenant=tenant, url=url, schedules=schedules)
-        for timetable_id, tenant, url, schedules in _rows(db, "sample_schedules", values)
+        for timetable_id, tenant, url, schedules in _rows(db, sampled, values)
     ]
 
 
@@ -161,16 +191,17 @@ _Runs = Counter[tuple[int, int, int | None]]
 """Runs by the seconds of both of their instants and by limited flow."""
 
 
-def _limits(db: sqlite3.Connection, now_ms: int, rate: int) -> list[FlowLimit]:
+def _limits(db: sqlite3.Connection, now_ms: int, rate: int, tenant: str | None) -> list[FlowLimit]:
     """The limits that can bind: below the engine's own, and below what their schedules can ask."""
-    values = {"since": now_ms - LATENCY_REACH_MS, "limit": SAMPLE_ATTEMPTS_MAX}
+    since_ms = now_ms - LATENCY_REACH_MS
+    values = {"since": since_ms, "limit": SAMPLE_ATTEMPTS_MAX, "tenant": tenant}
     found: dict[int, FlowLimit] = {}
-    for flow_id, tenant, key, own_rate, parallelism, paused, latency_ms in _rows(
+    for flow_id, owner, key, own_rate, parallelism, paused, latency_ms in _rows(
         db, "list_flow_limits", values
     ):
         limit = limit_of(
             flow_id=flow_id,
-            tenant=tenant,
+            tenant=owner,
             key=key,
             rate=own_rate,
             parallelism=parallelism,
@@ -202,10 +233,15 @@ def _with_backlog(
 
 
 def _crowds(
-    db: sqlite3.Connection, limits: Sequence[FlowLimit], start_s: int, end_s: int
+    db: sqlite3.Connection,
+    limits: Sequence[FlowLimit],
+    start_s: int,
+    end_s: int,
+    tenant: str | None,
 ) -> Iterator[Crowd]:
-    exceptions = _exceptions(db, limits, start_s, end_s)
-    for timetable_id, spec, seconds, schedules in _rows(db, "count_offsets", {}):
+    exceptions = _exceptions(db, limits, start_s, end_s, tenant)
+    counted = "count_offsets" if tenant is None else "count_offsets_of_tenant"
+    for timetable_id, spec, seconds, schedules in _rows(db, counted, {"tenant": tenant}):
         if timetable_of(spec) is None:
             continue  # Another version's; the planner leaves it out, too.
         crowd = Crowd(timetable_id=timetable_id, trigger=trigger_of(spec, None), counts={})
@@ -225,13 +261,17 @@ _Kind = tuple[int, int | None, int | None, int | None]
 
 
 def _exceptions(
-    db: sqlite3.Connection, limits: Sequence[FlowLimit], start_s: int, end_s: int
+    db: sqlite3.Connection,
+    limits: Sequence[FlowLimit],
+    start_s: int,
+    end_s: int,
+    tenant: str | None,
 ) -> Mapping[int, Mapping[_Kind, Mapping[int, int]]]:
     """Schedules by second of offset: timetable by timetable, kind by kind."""
     found: defaultdict[int, defaultdict[_Kind, dict[int, int]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    values = {**_span(start_s, end_s), **_flows(limits)}
+    values = {"tenant": tenant, **_span(start_s, end_s), **_flows(limits)}
     for timetable_id, second, *kind, count in _rows(db, "list_offset_exceptions", values):
         live, after_s, until_s, flow_id = kind
         found[timetable_id][live, after_s, until_s, flow_id][second] = count
@@ -239,18 +279,22 @@ def _exceptions(
 
 
 def _under_way(
-    db: sqlite3.Connection, crowds: list[Crowd], limits: Sequence[FlowLimit], now_ms: int
+    db: sqlite3.Connection,
+    crowds: list[Crowd],
+    limits: Sequence[FlowLimit],
+    now_ms: int,
+    tenant: str | None,
 ) -> _Runs:
     found = _Runs()
     reaches: dict[int, tuple[Trigger, int]] = {}
     for crowd in crowds:
         _, reach = reaches.get(crowd.timetable_id, (None, 0))
         reaches[crowd.timetable_id] = crowd.trigger, max(reach, *crowd.counts)
-    flows = _flows(limits)
+    shared = {"now": now_ms, "tenant": tenant, **_flows(limits)}
     for timetable_id, (trigger, reach) in reaches.items():
         after_ms = now_ms - (reach + 1) * 1000
         for instant in compile_trigger(trigger).between(after_ms, now_ms, OFFSET_SECONDS_MAX + 1):
-            values = {"timetable_id": timetable_id, "instant": instant, "now": now_ms, **flows}
+            values = {"timetable_id": timetable_id, "instant": instant, **shared}
             for fires, flow_id, schedules in _rows(db, "count_under_way", values):
                 found[instant // 1000, fires, flow_id] += schedules
     return found

@@ -16,7 +16,7 @@ from engine.core.identity import format_instant
 from engine.core.json_text import compact_json
 from engine.core.what_if import WhatIf
 from engine.web.json_bodies import json_response, read_json
-from engine.web.ports import ENGINE
+from engine.web.ports import ENGINE, forecasts_of
 from engine.web.queries import query_of
 
 BIN_SECONDS_MAX = 3_600
@@ -32,7 +32,7 @@ async def get_forecast(request: web.Request) -> web.Response:
     with query_of(request, "from", "to", "bin") as query:
         span = read_span(query, engine.clock.now_ms())
         bin_s = query.integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
-    forecast, top = await engine.forecasts.forecast(span)
+    forecast, top = await forecasts_of(request).forecast(span)
     return await _answer({**_forecast(forecast, bin_s), "top": _top(top)})
 
 
@@ -40,14 +40,14 @@ async def post_what_if(request: web.Request) -> web.Response:
     """The forecast with other jitter, rate, burst, or more schedules; and the least that do."""
     engine = request.app[ENGINE]
     change, span = read_what_if(await read_json(request), engine.clock.now_ms())
-    return await _answer(_what_if(await engine.forecasts.what_if(change, span)))
+    return await _answer(_what_if(await forecasts_of(request).what_if(change, span)))
 
 
 async def get_advice(request: web.Request) -> web.Response:
     """The few changes of jitter that buy the most over the next day."""
     with query_of(request):
         pass
-    return json_response(_advice(await request.app[ENGINE].forecasts.advice()))
+    return json_response(_advice(await forecasts_of(request).advice()))
 
 
 def _forecast(forecast: Forecast, bin_s: int) -> dict[str, Any]:

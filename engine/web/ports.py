@@ -248,6 +248,9 @@ class TenantFace(Protocol):
     def audit(self) -> Audit: ...
 
     @property
+    def forecasts(self) -> Forecasts: ...
+
+    @property
     def attributions(self) -> Attributions: ...
 
 
@@ -308,3 +311,10 @@ CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
 def engine_of(request: web.Request) -> TenantFace:
     """The engine as the tenant for whom this request acts sees it."""
     return request.app[ENGINE].of(request[CALLER].tenant)
+
+
+def forecasts_of(request: web.Request) -> Forecasts:
+    """The whole node's for an administrator, of the caller's own runs for everybody else."""
+    if request[CALLER].scope is Scope.ADMIN:
+        return request.app[ENGINE].forecasts
+    return engine_of(request).forecasts

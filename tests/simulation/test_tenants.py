@@ -27,7 +27,7 @@ def admin(tmp_path: Path) -> Path:
 
 async def put(engine: Engine, tenant: str, name: str, **document: object) -> Schedule:
     trigger = document or {"every": 3_600}
-    target = {"url": "http://127.0.0.1:9/"}
+    target = {"url": "http://h.example/"}
     draft = read_schedule({**trigger, "target": target}, tenant=tenant, name=name)
     return (await engine.of(tenant).schedules.put(draft))[0]
 
@@ -162,7 +162,7 @@ def test_a_least_interval_refuses_what_occurs_more_often(directory: Path, admin:
                 with pytest.raises(Invalid, match="interval_seconds_min is 300") as caught:
                     await put(engine, "acme", "bad", **bad)
                 assert [fault.pointer for fault in caught.value.faults] == [f"/{next(iter(bad))}"]
-            target = {"url": "http://127.0.0.1:9/"}
+            target = {"url": "http://h.example/"}
             documents = [
                 {"name": n, "every": e, "target": target} for n, e in (("x", 1), ("y", 600))
             ]

@@ -48,7 +48,7 @@ def document(tenant: str, number: int) -> dict[str, Any]:
     return {
         "cron": f"{number} 9 * * *",
         "labels": {"mark": f"{mark}-label"},
-        "target": {"url": f"http://127.0.0.1:9/{mark}-url", "headers": {"X-Mark": mark}},
+        "target": {"url": f"http://{mark}.example/", "headers": {"X-Mark": mark}},
         "flow_key": f"f{number}-of-{tenant}",
     }
 

@@ -8,7 +8,7 @@ import pytest
 from engine.core.access import Quotas, Scope
 from tests.web.keyed import ADMIN_KEY, Node, keyed_node
 
-EVERY = {"every": 60, "target": {"url": "http://127.0.0.1:9/"}}
+EVERY = {"every": 60, "target": {"url": "http://h.example/"}}
 
 
 @pytest.fixture(scope="module")

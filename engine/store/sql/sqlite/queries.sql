@@ -563,6 +563,12 @@ ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
 SELECT count(*), min(next_attempt_at) FROM job_run INDEXED BY job_run_claim_idx
 WHERE state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL AND next_attempt_at <= :now;
 
+-- name: count_backlog_of_tenant
+SELECT count(*), min(r.next_attempt_at)
+FROM flow f CROSS JOIN job_run r INDEXED BY job_run_flow_idx ON r.flow_id = f.id
+WHERE f.tenant = :tenant AND r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
+  AND r.next_attempt_at <= :now;
+
 -- name: open_downtime
 INSERT INTO downtime (after, until, resume, spread_ms) VALUES (:after, :until, :resume, :spread_ms);
 
@@ -787,6 +793,16 @@ SELECT group_concat(line, char(10)) FROM (
   ) c CROSS JOIN timetable t ON t.id = c.timetable_id
   GROUP BY c.timetable_id);
 
+-- name: count_offsets_of_tenant
+-- The same for one tenant, from its own rows.
+SELECT group_concat(line, char(10)) FROM (
+  SELECT json_array(t.id, t.spec, json_group_array(c.second), json_group_array(c.schedules)) AS line
+  FROM (
+    SELECT timetable_id, offset_ms / 1000 AS second, count(*) AS schedules
+    FROM schedule WHERE tenant = :tenant AND timetable_id IS NOT NULL GROUP BY 1, 2
+  ) c CROSS JOIN timetable t ON t.id = c.timetable_id
+  GROUP BY c.timetable_id);
+
 -- name: list_flow_limits
 -- Flows that somebody limited, and those that sent lately, with the mean time of their requests: of
 -- the newest attempts, a sample that is large enough and read at once.
@@ -799,7 +815,8 @@ SELECT group_concat(line, char(10)) FROM (
     FROM newest n CROSS JOIN job_run r USING (scheduled_for, schedule_id) GROUP BY 1)
   SELECT json_array(f.id, f.tenant, f.key, f.rate, f.parallelism, f.paused, l.ms) AS line
   FROM flow f LEFT JOIN latency l ON l.flow_id = f.id
-  WHERE f.rate IS NOT NULL OR f.paused = 1 OR l.flow_id IS NOT NULL);
+  WHERE (f.rate IS NOT NULL OR f.paused = 1 OR l.flow_id IS NOT NULL)
+    AND (:tenant IS NULL OR f.tenant = :tenant));
 
 -- name: count_schedules_of_flows
 -- `:flows` is a JSON array of flow ids.
@@ -828,6 +845,7 @@ FROM (
   WHERE timetable_id IS NOT NULL
     AND (deleted_at IS NOT NULL OR paused_at IS NOT NULL OR start_at > :start OR last_owed < :end
       OR flow_id IN (SELECT value FROM json_each(:flows)))
+    AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2, 3, 4, 5, 6);
 
 -- name: count_under_way
@@ -841,6 +859,7 @@ SELECT group_concat(json_array(second, flow_id, schedules), char(10)) FROM (
     AND deleted_at IS NULL AND paused_at IS NULL
     AND owed_after < :instant AND (start_at IS NULL OR start_at <= :instant)
     AND (last_owed IS NULL OR last_owed >= :instant)
+    AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2);
 
 -- name: count_one_shots
@@ -853,6 +872,7 @@ SELECT group_concat(json_array(scheduled_for, fire_after, flow_id, schedules), c
   WHERE at + offset_ms > :after AND at + offset_ms <= :until
     AND deleted_at IS NULL AND paused_at IS NULL AND at IS NOT NULL
     AND owed_after < at AND (start_at IS NULL OR start_at <= at) AND last_owed >= at
+    AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2, 3);
 
 -- name: count_deadlines
@@ -864,6 +884,7 @@ SELECT group_concat(json_array(timetable_id, flow_id, deadline_seconds, schedule
   WHERE deadline_seconds < :below AND timetable_id IS NOT NULL AND deleted_at IS NULL
     AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
     AND (last_owed IS NULL OR last_owed >= :end)
+    AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2, 3);
 
 -- name: list_identities
@@ -875,6 +896,7 @@ SELECT group_concat(json_array(offset_ms, id, public_id, deadline_seconds), char
     AND CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END IS :flow
     AND deleted_at IS NULL AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
     AND (last_owed IS NULL OR last_owed >= :end)
+    AND (:tenant IS NULL OR tenant = :tenant)
   ORDER BY offset_ms, id LIMIT :limit);
 
 -- name: list_changed_schedules
@@ -892,6 +914,15 @@ WITH RECURSIVE pick (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM pick WHERE k < 
 SELECT group_concat(json_array(timetable_id, tenant, url, schedules), char(10)) FROM (
   SELECT s.timetable_id, s.tenant, t.url, count(*) AS schedules
   FROM pick CROSS JOIN schedule s ON s.id = (pick.k * 2654435761) % :last + 1
+  CROSS JOIN target t ON t.id = s.target_id
+  WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL AND s.paused_at IS NULL
+  GROUP BY 1, 2, 3);
+
+-- name: sample_schedules_of_tenant
+-- Its first ones by name, which is all of them for most.
+SELECT group_concat(json_array(timetable_id, tenant, url, schedules), char(10)) FROM (
+  SELECT s.timetable_id, s.tenant, t.url, count(*) AS schedules
+  FROM (SELECT * FROM schedule WHERE tenant = :tenant ORDER BY name LIMIT :limit) s
   CROSS JOIN target t ON t.id = s.target_id
   WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL AND s.paused_at IS NULL
   GROUP BY 1, 2, 3);
