@@ -25,6 +25,7 @@ NAME_SETS_CACHED = 1_024
 
 _FRAMING = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _USER_AGENT = f"\r\nUser-Agent: offbeat/{__version__}"
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -78,6 +79,8 @@ def _bring_user_agent(names: tuple[str, ...]) -> bool:
     """Whether `User-Agent` is among header `names`; ValueError when they cannot go out together."""
     seen: set[str] = set()
     for name in map(str.lower, names):
+        if not _TOKEN.fullmatch(name):
+            raise ValueError("a header name is no token")
         if name in _FRAMING or name in seen:
             raise ValueError(f"header {name} would be sent twice")
         seen.add(name)

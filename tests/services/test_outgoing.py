@@ -63,6 +63,10 @@ def test_tenants_user_agent_takes_the_place_of_ours():
         ("content-length", "1"),
         ("Transfer-Encoding", "chunked"),
         ("Connection", "close"),
+        ("Transfer-Encoding ", "chunked"),
+        ("X: y", "z"),
+        ("X Y", "z"),
+        ("", "z"),
     ],
 )
 def test_header_that_would_change_the_message_is_refused(header):
