@@ -6,11 +6,12 @@ key is an error that names the nearest known one: a misspelt limit must not beco
 """
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 
 from engine.core.access import TENANT_RULE, is_tenant_name
@@ -19,6 +20,9 @@ from engine.core.errors import ConfigError
 from engine.core.identity import parse_instant
 
 DEFAULT_PORT = 8420
+
+SOCKET_PATH_BYTES_MAX = 107
+"""What the kernel's sun_path holds before its NUL (unix(7))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +84,16 @@ def read_listen(text: str) -> tuple[str, int] | Path:
     Port 0 lets the kernel choose.
     """
     if text.startswith("unix:"):
-        if not (path := text.removeprefix("unix:")):
-            raise ValueError("unix: needs a path, as in unix:/run/offbeat.sock")
-        return Path(path)
+        return _socket_path(text.removeprefix("unix:"))
     host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
     if not colon or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65_535:
         raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH")
     if not host:
         raise ValueError(f"{text!r} has no host: for all addresses write 0.0.0.0 or [::]")
+    if ":" in host or "[" in host:
+        return _ipv6(host), int(port)
+    if not _HOST.fullmatch(host):
+        raise ValueError(f"{host!r} is neither an IP address nor a host's name")
     return host, int(port)
 
 
@@ -101,6 +106,29 @@ def is_private(listen: str) -> bool:
         return ip_address(place[0]).is_loopback
     except ValueError:
         return False
+
+
+_HOST = re.compile(r"(?:[A-Za-z0-9_-]{1,63}\.)*[A-Za-z0-9_-]{1,63}\.?")
+"""Labels as a resolver takes them (RFC 1035 §2.3.4), underscores too."""
+
+
+def _ipv6(text: str) -> str:
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else ""
+    try:
+        IPv6Address(inner)
+    except ValueError:
+        raise ValueError(f"{text!r} is not an IPv6 address in brackets, as in [::1]") from None
+    return inner
+
+
+def _socket_path(text: str) -> Path:
+    if not text or "\0" in text:
+        raise ValueError("unix: needs a path, as in unix:/run/offbeat.sock")
+    if len(os.fsencode(text)) > SOCKET_PATH_BYTES_MAX:
+        raise ValueError(
+            f"a socket's path has {SOCKET_PATH_BYTES_MAX} bytes at most; write a shorter one"
+        )
+    return Path(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 
 from engine.cli.options import Server
-from engine.config import Config
+from engine.config import DEFAULT_PORT, Config, read_listen
 from engine.core.errors import (
     ConfigError,
     Conflict,
@@ -28,6 +28,7 @@ from engine.core.errors import (
     PreconditionFailed,
     Unavailable,
 )
+from engine.core.url_rules import wire_url
 
 # An engine that accepts a connection answers within milliseconds; a batch of 100,000 takes 10 s.
 CONNECT_SECONDS = 5
@@ -40,12 +41,13 @@ class Client:
     """Use as a context manager: `with Client(server) as client: client.get("/v1/secrets")`."""
 
     def __init__(self, server: Server) -> None:
-        """Raises ConfigError for anything but http://HOST:PORT and unix:PATH."""
+        """Raises ConfigError for an address that no engine can have."""
         self._server = server.url
         self._key = server.key
-        self._socket = _socket_of(server.url)
-        # The engine checks the Host header on loopback; a socket has no name of its own.
-        self._origin = "http://localhost" if self._socket else server.url.rstrip("/")
+        try:
+            self._origin, self._socket = _read_address(server.url)
+        except ValueError as error:
+            raise ConfigError(f"--server {server.url}: {error}") from None
 
     def __enter__(self) -> Self:
         self._runner = asyncio.Runner()
@@ -106,8 +108,21 @@ class Client:
         params = {name: str(value) for name, value in query.items() if value is not None}
         try:
             status, text = self._runner.run(self._exchange(method, path, params, headers, data))
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise ConfigError(
+                f"--server {self._server}: {error.certificate_error}; "
+                "name the file of the authority to trust in SSL_CERT_FILE"
+            ) from error
+        except aiohttp.ClientSSLError as error:
+            plain = self._server.replace("https:", "http:", 1)
+            raise ConfigError(
+                f"--server {self._server}: what answers there does not speak TLS, and an engine "
+                f"itself never does; write {plain}"
+            ) from error
+        except aiohttp.ClientConnectorError as error:
+            raise NoServer(self._nobody(error.os_error)) from error
         except aiohttp.ClientConnectionError as error:
-            raise NoServer(self._nobody()) from error
+            raise NoServer(f"what answers at {self._server} hung up; is it an engine?") from error
         except TimeoutError as error:
             raise OffbeatError(
                 f"{self._server} did not answer within {ANSWER_SECONDS} s"
@@ -138,8 +153,10 @@ class Client:
         ) as response:
             return response.status, await response.text()
 
-    def _nobody(self) -> str:
-        place = self._server if self._socket else urlsplit(self._server).netloc
+    def _nobody(self, error: OSError) -> str:
+        if not isinstance(error, ConnectionRefusedError | FileNotFoundError):
+            return f"no engine can be reached at {self._server}: {error.strerror or error}"
+        place = self._server if self._socket else urlsplit(self._origin).netloc
         listen = "" if place == Config().listen else f" --listen {place}"
         return f"no engine answers at {self._server}; start one with: offbeat run{listen}"
 
@@ -149,13 +166,22 @@ def schedule_path(name: str, action: str = "") -> str:
     return f"/v1/schedules/{quote(name, safe='')}{action}"
 
 
-def _socket_of(server: str) -> Path | None:
+def _read_address(server: str) -> tuple[str, Path | None]:
+    """What paths are appended to, and the socket if it is one. Raises ValueError."""
     if server.startswith("unix:"):
-        return Path(server.removeprefix("unix:"))
-    parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"--server: {server!r} is neither http://HOST:PORT nor unix:PATH")
-    return None
+        place = read_listen(server)
+        assert isinstance(place, Path), "it says unix:"
+        # The engine checks the Host header on loopback; a socket has no name of its own.
+        return "http://localhost", place
+    if not server.lower().startswith(("http://", "https://")):
+        raise ValueError("write http://HOST:PORT or unix:PATH")
+    origin = wire_url(server).removesuffix("/")
+    parts = urlsplit(origin)
+    if parts.path or parts.query:
+        raise ValueError(f"write {parts.scheme}://{parts.netloc}, without a path")
+    if parts.scheme == "http" and parts.port is None:
+        raise ValueError(f"write its port, as in http://{parts.netloc}:{DEFAULT_PORT}")
+    return origin, None
 
 
 def _json(text: str) -> Any:

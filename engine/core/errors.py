@@ -82,7 +82,7 @@ class DataDirectoryLocked(OffbeatError):
 
 
 class StoreRefused(OffbeatError):
-    """The database file is newer, foreign or damaged (exit 1). Nothing was changed."""
+    """The database is newer, foreign, damaged or out of reach (exit 1). Nothing was changed."""
 
 
 class NoServer(OffbeatError):

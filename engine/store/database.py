@@ -36,10 +36,12 @@ def take_lock(directory: Path) -> int:
     """Hold the data directory for this process; the descriptor whose closing lets it go.
 
     The lock is flock(2) on a file of its own: it dies with the process, however that dies, and it
-    is taken before anything else in the directory is touched. Raises `DataDirectoryLocked`.
+    is taken before anything else in the directory is touched. Raises `DataDirectoryLocked`, and
+    `StoreRefused` for a directory that cannot be used.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with refusing(directory):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -59,31 +61,58 @@ def inspect(path: Path) -> bool:
     if not path.exists():
         _refuse_orphans(path)
         return False
-    _refuse_cut_file(path)
-    with _refusing(path), closing(look(path)) as db:
-        _verify(db, path)
+    with refusing(path):
+        _refuse_cut_file(path)
+        with closing(look(path)) as db:
+            _verify(db, path)
     return True
 
 
 def prepare(path: Path) -> None:
     """Make the database at `path` ready to open: create it, or migrate what `inspect` has seen."""
-    if not path.exists():
-        _create(path)
-        return
-    os.chmod(path, 0o600)
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        _migrate(db)
+    with refusing(path):
+        if not path.exists():
+            _create(path)
+            return
+        os.chmod(path, 0o600)
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            _migrate(db)
 
 
 def check(path: Path) -> list[str]:
     """Everything wrong with the database at `path`, one line each; nothing is written."""
     try:
-        _refuse_cut_file(path)
-        with closing(look(path)) as db:
-            _verify(db, path)
-            return [*_page_faults(db, "integrity_check"), *_reference_faults(db), *_rule_faults(db)]
-    except (sqlite3.DatabaseError, StoreRefused, OSError) as error:
+        with refusing(path):
+            _refuse_cut_file(path)
+            with closing(look(path)) as db:
+                _verify(db, path)
+                return [
+                    *_page_faults(db, "integrity_check"),
+                    *_reference_faults(db),
+                    *_rule_faults(db),
+                ]
+    except StoreRefused as error:
         return [str(error)]
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """What the system or SQLite say of the data directory or a file in it, as `StoreRefused`."""
+    try:
+        yield
+    except OSError as error:
+        reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
+        raise StoreRefused(
+            f"{error.filename or path}: {reason}; an engine needs a directory in which it may make "
+            "and write files: put that right, or name another --data-dir"
+        ) from error
+    except sqlite3.OperationalError as error:  # Locked, full or unreadable: not the file's fault.
+        raise StoreRefused(
+            f"{path} cannot be opened: {error}; stop whatever holds it, and let this user read and "
+            "write all that begins with its name"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise StoreRefused(f"{path} is damaged: {error}; restore it from a backup") from error
 
 
 def look(path: Path) -> sqlite3.Connection:
@@ -221,16 +250,6 @@ def _schema_of(version: int) -> set[tuple[str, str]]:
             if number <= version:
                 db.executescript(script)
         return _schema(db)
-
-
-@contextmanager
-def _refusing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.OperationalError:
-        raise  # Locked, full or unreadable: not the file's fault.
-    except sqlite3.DatabaseError as error:
-        raise StoreRefused(f"{path} is damaged: {error}; restore it from a backup") from error
 
 
 def _migrate(db: sqlite3.Connection) -> None:

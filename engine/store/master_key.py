@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.core.errors import ConfigError, StoreRefused
 from engine.secret_file import read_secret_file
-from engine.store.database import look
+from engine.store.database import look, refusing
 from engine.store.statements import statements
 
 SQL = statements()
@@ -46,7 +46,7 @@ def read_master_key(path: Path) -> bytes:
 
 def remember_key(database: Path, key: bytes) -> None:
     """Keep the fingerprint in a journal that has none."""
-    with closing(sqlite3.connect(database)) as db, db:
+    with refusing(database), closing(sqlite3.connect(database)) as db, db:
         db.execute(SQL["keep_key_fingerprint"], (_fingerprint(key),))
 
 
@@ -62,7 +62,8 @@ def own_master_key(directory: Path, *, is_new: bool) -> bytes:
                 f"{path} is missing beside its journal: restore it from a backup, or name the key "
                 "with OFFBEAT_MASTER_KEY_FILE"
             )
-        _make(path)
+        with refusing(path):
+            _make(path)
     return read_master_key(path)
 
 

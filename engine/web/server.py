@@ -59,18 +59,17 @@ class Listener:
 
         Raises ConfigError when it cannot be had.
         """
-        place = read_listen(self.listen)
         try:
+            place = read_listen(self.listen)
             if isinstance(place, Path):
                 self._socket, self._path = _unix_listener(place), place
             else:
                 self._socket = _tcp_listener(*place)
                 host, port = self.listen.rpartition(":")[0], self._socket.getsockname()[1]
                 self.listen = f"{host}:{port}"
-        except OSError as error:
-            raise ConfigError(
-                f"cannot listen on {self.listen}: {error.strerror or error}"
-            ) from None
+        except (OSError, ValueError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise ConfigError(f"cannot listen on {self.listen}: {reason}") from None
 
     def close(self) -> None:
         """Give the address back, if it was taken."""

@@ -16,6 +16,8 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 
+from engine.store.database import APPLICATION_ID
+from engine.store.statements import migrations
 from tests.end_to_end.processes import Engine
 
 
@@ -280,8 +282,10 @@ def test_a_key_that_is_lost_for_good_can_be_replaced(used: Engine) -> None:
 
 
 def test_a_journal_of_before_fingerprints_takes_the_key_that_is_there(used: Engine) -> None:
-    later = "DROP TABLE api_key; DROP TABLE tenant"
-    execute(used.database, f"{later}; DROP TABLE master_key; PRAGMA user_version = 5")
+    used.database.unlink()
+    scripts = ";".join(script for number, script in migrations() if number <= 5)
+    marks = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 5"
+    execute(used.database, f"PRAGMA journal_mode = WAL; {scripts}; {marks}")
     used.start()
     used.stop()
     rekeyed(used.database)
@@ -318,6 +322,28 @@ def test_a_first_start_that_was_cut_off_is_gone_on_with(obstacle: str, engine: E
     (engine.data_dir / obstacle).rmdir()
     engine.start()
     engine.stop()
+
+
+@pytest.mark.parametrize("name", ["offbeat.db", "offbeat.db-wal", "lock"])
+def test_a_directory_where_a_file_should_be_is_named_with_what_to_do(
+    name: str, used: Engine
+) -> None:
+    (used.data_dir / name).unlink(missing_ok=True)
+    (used.data_dir / name).mkdir()
+    code, said = refusal(used)
+    assert code == 1
+    assert one_line(said, str(used.data_dir / name.removesuffix("-wal")), "write")
+    assert "Errno" not in said
+    assert "a bug" not in said
+
+
+def test_a_database_that_another_program_holds_is_refused(used: Engine) -> None:
+    with closing(sqlite3.connect(used.database, isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN IMMEDIATE")
+        code, said = refusal(used)
+    assert code == 1
+    assert one_line(said, "database is locked", "stop whatever holds it")
 
 
 def test_a_directory_may_have_any_name(engine: Engine) -> None:
