@@ -43,7 +43,7 @@ from engine.services.tenants import Tenants
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
-from engine.store.access import SqliteKeys, SqliteTenants
+from engine.store.access import SqliteKeys, SqliteTenants, refuse_strangers
 from engine.store.attribution import SqliteAttributions
 from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
@@ -164,7 +164,7 @@ class Engine:
     async def _start(self) -> None:
         file = self._config.admin_key_file
         admin = read_admin_key(file, self.tenant) if file else None
-        path = await self._take_directory()
+        path = await self._take_directory(keyless=admin is None)
         self._writer = Writer(self.clock, path, busy=self._busy)
         self._writer.on_commit = self.figures.commit
         journal_reader, api_reader, herd_reader = (Reader(path, busy=self._busy) for _ in range(3))
@@ -223,7 +223,7 @@ class Engine:
                 "OFFBEAT_AUTH__ADMIN_KEY_FILE, or listen on 127.0.0.1 or unix:PATH"
             )
 
-    async def _take_directory(self) -> Path:
+    async def _take_directory(self, *, keyless: bool) -> Path:
         """Lock the data directory and make its database ready; the database's path."""
         directory = self._config.data_dir
         waited = 0.0
@@ -239,6 +239,8 @@ class Engine:
         self.on_locked()
         path = directory / DATABASE_NAME
         is_new = not inspect(path)
+        if keyless and not is_new:
+            refuse_strangers(path, self.tenant)
         # The key comes first: killed before the journal is there, the directory is still new.
         self._master = master_key(path, self._config.master_key_file, is_new=is_new)
         prepare(path)

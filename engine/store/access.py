@@ -2,14 +2,20 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from engine.core.access import SCHEDULES_MAX, ApiKey, Quotas, Scope, Tenant
-from engine.core.errors import Conflict, LimitReached, NotFound
+from engine.core.errors import ConfigError, Conflict, LimitReached, NotFound
+from engine.store.database import look
 from engine.store.statements import statements
 from engine.store.writer import Reader, Writer
 
 SQL = statements()
+
+STRANGERS_NAMED_MAX = 5
+"""Tenants named in a refusal, which is one line."""
 
 
 class SqliteTenants:
@@ -51,6 +57,32 @@ class SqliteKeys:
     async def mark_used(self, used: Mapping[str, int]) -> None:
         rows = [(at_ms, key_id) for key_id, at_ms in used.items()]
         await self._writer.submit(lambda db: db.executemany(SQL["mark_key_used"], rows).rowcount)
+
+
+def refuse_strangers(path: Path, own: str) -> None:
+    """Raises `ConfigError` when a journal without keys holds schedules of tenants but `own`.
+
+    An engine would go on sending them, and nobody could see or stop them. The journal is left as
+    it is.
+    """
+    with closing(look(path)) as db:
+        tables = {name for name, _ in db.execute(SQL["list_schema"])}
+        if "api_key" in tables and list_keys(db):
+            return
+        owners = [name for (name,) in db.execute(SQL["list_tenants_with_schedules"])]
+    strangers = [name for name in owners if name != own]
+    if not strangers:
+        return
+    named = ", ".join(strangers[:STRANGERS_NAMED_MAX])
+    more = f" and {len(strangers) - STRANGERS_NAMED_MAX} more" * (
+        len(strangers) > STRANGERS_NAMED_MAX
+    )
+    alone = f"--tenant {named}, or " if len(owners) == 1 else ""
+    raise ConfigError(
+        f"{path.parent} holds schedules of other tenants than {own} ({named}{more}), which an "
+        f"engine without keys can neither show nor stop: start it with {alone}"
+        "OFFBEAT_AUTH__ADMIN_KEY_FILE, which names a file with the first key"
+    )
 
 
 def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None:
