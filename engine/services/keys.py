@@ -26,7 +26,7 @@ from engine.core.access import (
     mint_key,
 )
 from engine.core.bucket import TokenBucket
-from engine.core.errors import Conflict, LimitReached, NotFound, Unavailable
+from engine.core.errors import Conflict, LimitReached, NotFound, OffbeatError, Unavailable
 
 KEYS_MAX = 10_000
 """Keys in memory: a few megabytes, and more than tenants that one node can serve."""
@@ -140,8 +140,13 @@ class Keys:
         admins = sum(key.scope is Scope.ADMIN for key in self._keys.values())
         if key.scope is Scope.ADMIN and admins == 1 and self._of_file is None:
             raise Conflict("this is the last admin key: create another one first")
-        await self._store.remove(key_id)
-        self._keys.pop(key_id, None)
+        # Before it is written: of two calls at once one sees what the other leaves.
+        del self._keys[key_id]
+        try:
+            await self._store.remove(key_id)
+        except OffbeatError:  # It is on disk, and would be back with the next start.
+            self._keys[key_id] = key
+            raise
         self._buckets.pop(key_id, None)
         self._used.pop(key_id, None)
         log.info("key_revoked", key=key_id, tenant=key.tenant)

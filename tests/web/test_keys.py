@@ -25,6 +25,7 @@ def test_a_key_is_shown_once_works_at_once_and_ends_at_once(node: Node):
     assert answer.headers["Cache-Control"] == "no-store"
     assert key.startswith(f"obk_{created['id']}_")
     assert created | body == created
+    assert set(created) == {"id", "created_at", "last_used_at", *body}
     listed = node.ask("GET", "/v1/keys?limit=1000", key=ADMIN_KEY)
     assert created in [row | {"last_used_at": None} for row in listed.json["data"]]
     assert key.split("_")[2] not in listed.text
