@@ -21,6 +21,10 @@ from engine.core.identity import parse_instant
 
 DEFAULT_PORT = 8420
 
+CLOCK_START_END_MS = 4_102_444_800_000
+"""2100-01-01T00:00:00Z: room for any rehearsal. A data directory never goes back to an earlier
+clock, so a slip of the hand in the year would spoil it for good."""
+
 SOCKET_PATH_BYTES_MAX = 107
 """What the kernel's sun_path holds before its NUL (unix(7))."""
 
@@ -97,6 +101,11 @@ def read_listen(text: str) -> tuple[str, int] | Path:
     return host, int(port)
 
 
+def is_decimal(text: str) -> bool:
+    """Whether `text` is a number in plain digits, not more than anybody types."""
+    return re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text) is not None
+
+
 def is_private(listen: str) -> bool:
     """Whether only this machine can reach what listens there: loopback or a Unix socket."""
     place = read_listen(listen)
@@ -153,7 +162,7 @@ def _whole(low: int, high: int) -> _Reader:
 
 def _seconds(high: float) -> _Reader:
     def read(value: object) -> float:
-        if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
+        if isinstance(value, str) and is_decimal(value):
             value = float(value)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
             raise ValueError(f"{value!r} is not a number of seconds from 0 to {high:,.0f}")
@@ -198,8 +207,11 @@ def _openings(value: object) -> tuple[Opening, ...]:
     return tuple(read_opening(_text(entry)) for entry in value)
 
 
-def _instant(value: object) -> int:
-    return parse_instant(_text(value))
+def _clock_start(value: object) -> int:
+    ms = parse_instant(_text(value))
+    if ms >= CLOCK_START_END_MS:
+        raise ValueError(f"{value!r} is too far off; write an instant before the year 2100")
+    return ms
 
 
 def _text(value: object) -> str:
@@ -233,7 +245,7 @@ _SETTINGS: dict[str, _Setting] = {
     "egress_allow": _Setting(("egress", "allow"), _openings),
     "egress_ca_file": _Setting(("egress", "ca_file"), _path),
     "master_key_file": _Setting(None, _path),
-    "clock_start_ms": _Setting(None, _instant),
+    "clock_start_ms": _Setting(None, _clock_start),
     "accept_clock": _Setting(None, _switch),
     "demo": _Setting(None, _switch),
 }

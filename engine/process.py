@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -22,12 +23,17 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 GC_THRESHOLD = 50_000
 """Young objects between two collections: deliveries make few cycles, and a pass takes the loop."""
 
+SAME_SIGNAL_SECONDS = 0.5
+"""Signals so close are one: timeout(1) and terminals tell a process and its group."""
+
 log = structlog.get_logger("offbeat")
 
 
 def run(config: Config) -> int:
     """Run an engine until SIGTERM or SIGINT; the process's exit code.
 
+    A second signal ends the process at once, with 128 + its number as a shell counts. That is as
+    safe as a kill: what was under way is unknown, and the next life sends it again.
     Raises the errors of `core.errors` for what a person can put right.
     """
     log_to_stderr()
@@ -37,9 +43,7 @@ def run(config: Config) -> int:
 
 
 async def _run(config: Config) -> int:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = _stop_signal()
     engine = Engine(config)
     with closing(Listener(config.listen)) as listener:
 
@@ -60,6 +64,24 @@ async def _run(config: Config) -> int:
             finally:
                 await server.stop()  # Whoever waits for the directory finds its address free.
     return 0
+
+
+def _stop_signal() -> asyncio.Event:
+    """Set by the first signal; the second does not come back."""
+    loop, stop, told_at = asyncio.get_running_loop(), asyncio.Event(), 0.0
+
+    def tell(number: int) -> None:
+        nonlocal told_at
+        if not stop.is_set():
+            told_at = loop.time()
+            stop.set()
+        elif loop.time() - told_at > SAME_SIGNAL_SECONDS:
+            log.warning("stopped_at_once", signal=signal.Signals(number).name)
+            os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, tell, number)
+    return stop
 
 
 async def _first_of(*waits: Coroutine[None, None, object]) -> None:

@@ -13,14 +13,14 @@ import click
 from engine.cli.client import Client, schedule_path
 from engine.cli.delay_bars import waterfall
 from engine.cli.options import Server, example, instant, output, server
-from engine.cli.output import local_time, show_json
+from engine.cli.output import local_time, show_json, talk
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
 from engine.cli.schedules import when_of
 from engine.core.document import read_schedule
 from engine.core.errors import NotFound
 from engine.core.identity import format_instant, idempotency_key, parse_instant
 from engine.core.model import CronTrigger, Definition
-from engine.core.timetable import compile_trigger
+from engine.core.timetable import CRON_END_MS, compile_trigger
 
 _Found = dict[str, Any] | str
 """A run, or why there is none."""
@@ -59,8 +59,11 @@ def _occurrence(
     """Which occurrence is meant, and its run. A manual run is asked for by its own instant."""
     if at_ms is not None and isinstance(run := _run(client, document, at_ms), dict):
         return at_ms, run
-    timetable = compile_trigger(_definition(document).trigger)
+    trigger = _definition(document).trigger
+    timetable = compile_trigger(trigger)
     if at_ms is not None:
+        if at_ms >= CRON_END_MS and isinstance(trigger, CronTrigger):
+            talk("cron timetables end with the year 9998; the last occurrence is explained")
         planned_ms = timetable.until(at_ms) or timetable.after(at_ms)
     elif document["next"] is not None:
         planned_ms = parse_instant(document["next"]["scheduled_for"])

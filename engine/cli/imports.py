@@ -12,11 +12,19 @@ from engine.cli.options import Server, example, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.errors import Invalid
 from engine.core.timetable import check_timezone
+from engine.core.url_rules import wire_url
 from engine.imports.crontab import Import, read_crontab
 
 # Where crontabs have a user column (crontab(5)).
 SYSTEM_PLACES = (Path("/etc/crontab"), Path("/etc/cron.d"))
 LABEL_LENGTH_MAX = 128
+
+
+def _url(text: str) -> str:
+    try:
+        return wire_url(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @click.group("import", epilog=example("offbeat import crontab /etc/cron.d/backup --apply"))
@@ -38,7 +46,12 @@ def command() -> None:
     is_flag=True,
     help="The file has a user column (assumed for /etc/crontab and /etc/cron.d).",
 )
-@click.option("--target", metavar="URL", help="Where commands other than curl and wget are posted.")
+@click.option(
+    "--target",
+    type=_url,
+    metavar="URL",
+    help="Where commands other than curl and wget are posted.",
+)
 @click.option(
     "--tz", "timezone", metavar="ZONE", help="Where the crontab's machine is (default: here)."
 )

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, output, server
+from engine.cli.options import Server, example, output, server, tenant_name
 from engine.cli.output import show_json, show_table, talk
 from engine.core.access import Scope
 
@@ -23,7 +23,7 @@ def command() -> None:
 @command.command(
     "create", epilog=example("(umask 077; offbeat key create --tenant acme --scope write > a.key)")
 )
-@click.option("--tenant", required=True, metavar="NAME", help="For whom it acts.")
+@click.option("--tenant", type=tenant_name, required=True, metavar="NAME", help="For whom it acts.")
 @click.option(
     "--scope",
     required=True,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from engine.cli.options import example, instant, output, schedule_name
+from engine.cli.options import example, instant, output, schedule_name, tenant_name
 from engine.cli.output import local_time, show_json, show_table, talk
 from engine.clock import SystemClock
 from engine.core.identity import format_instant, jitter_offset_ms, schedule_id
@@ -38,7 +38,9 @@ OCCURRENCES_MAX = 1_000  # A page of the API.
 @click.option(
     "--name", type=schedule_name, metavar="NAME", help="The schedule; jitter and H depend on it."
 )
-@click.option("--tenant", metavar="NAME", default=DEFAULT_TENANT, show_default=True)
+@click.option(
+    "--tenant", type=tenant_name, metavar="NAME", default=DEFAULT_TENANT, show_default=True
+)
 @click.option(
     "--jitter",
     type=click.IntRange(0, JITTER_SECONDS_MAX),
@@ -81,6 +83,8 @@ def command(
         )
         for instant in _occurrences(trigger, start_ms, count)
     ]
+    if len(rows) < count:
+        talk("there are no more: cron timetables end with the year 9998")
     if form == "json":
         pairs = [{"scheduled_for": planned, "fire_after": fires} for planned, fires, _ in rows]
         show_json({"occurrences": pairs})
@@ -89,7 +93,7 @@ def command(
 
 
 def _occurrences(trigger: CronTrigger, after_ms: int, count: int) -> Iterator[int]:
-    """The first `count` of them, fewer where a timetable finds none within its 41 years."""
+    """The first `count` of them, fewer where the timetable ends."""
     timetable = compile_trigger(trigger)
     instant = timetable.after(after_ms)
     while instant is not None and count > 0:

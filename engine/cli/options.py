@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from engine.config import DEFAULT_PORT
-from engine.core.access import KEY_RULE, key_id_of
+from engine.config import DEFAULT_PORT, is_decimal
+from engine.core.access import KEY_RULE, TENANT_RULE, is_tenant_name, key_id_of
 from engine.core.document import NAME_RULE, is_name
 from engine.core.errors import ConfigError
 from engine.core.identity import Signer, parse_instant
@@ -88,6 +88,21 @@ _address: Callable[[_Function], _Function] = click.option(
 )
 
 
+class Number(click.FloatRange):
+    """The type of an option that takes a number, in the digits that the settings file takes.
+
+    What else Python reads as one (`nan`, which lies in every range, `inf`, `1e0`, `-0`) is refused.
+    """
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, str) and not is_decimal(value):
+            self.fail(f"{value!r} is not a number in plain digits, like 0.5", param, ctx)
+        number: float = super().convert(value, param, ctx)
+        return number
+
+
 def instant(text: str) -> int:
     """The type of an option that takes an RFC 3339 instant: milliseconds since the epoch."""
     try:
@@ -100,6 +115,13 @@ def schedule_name(text: str) -> str:
     """The type of an option that takes a schedule's name, which the API would take, too."""
     if not is_name(text):
         raise click.BadParameter(NAME_RULE)
+    return text
+
+
+def tenant_name(text: str) -> str:
+    """The type of an option that takes a tenant's name, as `run --tenant` does."""
+    if not is_tenant_name(text):
+        raise click.BadParameter(TENANT_RULE)
     return text
 
 

@@ -79,7 +79,8 @@ def execute(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return 130  # 128 + SIGINT, as shells count.
     except OSError as error:
-        return _say(_one_line(str(error)), 1)
+        place = f"{error.filename}: " if error.filename else ""
+        return _say(_one_line(f"{place}{error.strerror or error}"), 1)
     except Exception as error:  # The last line of defence: a bug is one line, too.
         return _say(f"a bug in offbeat: {type(error).__name__}: {_one_line(str(error))}", 1)
 

@@ -66,7 +66,7 @@ DEFAULT_FILE = Path("offbeat.toml")
     help="Trust a clock that is a day or more behind the journal.",
 )
 def command(file: str | None, **flags: object) -> int:
-    """Start the engine; it stops on SIGTERM or Ctrl-C.
+    """Start the engine; it stops on SIGTERM or Ctrl-C, and on a second one at once.
 
     Each setting is taken from its flag, else from OFFBEAT_SECTION__KEY, else from the file.
     """

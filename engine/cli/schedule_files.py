@@ -66,7 +66,12 @@ def _parse(path: Path) -> Any:
         text = content.decode("utf-8")
         if path.suffix == ".toml":
             return tomllib.loads(text, parse_float=exact_float)
-        return json.loads(text, object_pairs_hook=_each_once, parse_float=exact_float)
+        return json.loads(
+            text,
+            object_pairs_hook=_each_once,
+            parse_float=exact_float,
+            parse_constant=exact_float,
+        )
     except ValueError as error:
         raise Malformed(f"not {path.suffix[1:].upper()}: {error}") from None
 

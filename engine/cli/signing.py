@@ -6,7 +6,7 @@ from typing import BinaryIO, TypeVar
 
 import click
 
-from engine.cli.options import example, instant, output, secrets
+from engine.cli.options import example, instant, output, schedule_name, secrets, tenant_name
 from engine.cli.output import show_json
 from engine.cli.signatures import judge, sent_s
 from engine.clock import SystemClock
@@ -34,8 +34,12 @@ body: Callable[[_Function], _Function] = click.argument(
     ),
 )
 @secrets
-@click.option("--name", metavar="NAME", required=True, help="The schedule's name.")
-@click.option("--tenant", metavar="NAME", default=DEFAULT_TENANT, show_default=True)
+@click.option(
+    "--name", type=schedule_name, metavar="NAME", required=True, help="The schedule's name."
+)
+@click.option(
+    "--tenant", type=tenant_name, metavar="NAME", default=DEFAULT_TENANT, show_default=True
+)
 @click.option("--scheduled-for", "planned_ms", type=instant, required=True, help="The occurrence.")
 @click.option(
     "--timestamp", "sent_ms", type=instant, help="When the attempt is made (default now)."

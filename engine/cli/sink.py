@@ -7,6 +7,7 @@ ledger does not have was not made by this sink.
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -21,11 +22,12 @@ import click
 import orjson
 
 from engine.cli.http_receiver import Received, listen, serve
-from engine.cli.options import example, output, secrets
+from engine.cli.options import Number, example, output, secrets
 from engine.cli.output import talk
 from engine.cli.signatures import judge, small_number
 from engine.clock import Clock, SystemClock
 from engine.config import DEFAULT_PORT
+from engine.core.errors import ConfigError
 from engine.core.identity import format_instant, parse_instant, unit_u53
 
 DELAY_SECONDS_MAX = 3_600  # Longer than any timeout that an engine has.
@@ -114,7 +116,7 @@ def write_line(record: dict[str, Any]) -> None:
 @secrets
 @click.option(
     "--fail-rate",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     metavar="SHARE",
     default=0.0,
     show_default=True,
@@ -122,7 +124,7 @@ def write_line(record: dict[str, Any]) -> None:
 )
 @click.option(
     "--delay",
-    type=click.FloatRange(0, DELAY_SECONDS_MAX),
+    type=Number(0, DELAY_SECONDS_MAX),
     metavar="SECONDS",
     default=0.0,
     show_default=True,
@@ -151,12 +153,11 @@ def command(
     """
     with contextlib.ExitStack() as stack:
         if ledger is not None:
-            # Unbuffered: what was answered is in the file, however the sink ends.
-            write = _to_file(stack.enter_context(ledger.open("ab", buffering=0)))
+            write = _to_file(stack.enter_context(_open(ledger)))
         else:
             write = _as_json if form == "json" else write_line
         sink = Sink(clock=SystemClock(), secrets=secrets, fail_rate=fail_rate, write=write)
-        listener = stack.enter_context(listen(port))
+        listener = stack.enter_context(_listen(port))
         talk(f"the sink listens on {address_of(listener)}")
         asyncio.run(_receive_until_told(sink, listener, delay))
     talk(f"{sink.received} received, {sink.failed} failed on purpose, {sink.refused} refused")
@@ -168,6 +169,25 @@ async def _receive_until_told(sink: Sink, listener: socket.socket, delay_seconds
         asyncio.get_running_loop().add_signal_handler(number, told.set)
     async with await serve(sink.receive, listener, delay_seconds=delay_seconds):
         await told.wait()
+
+
+def _open(ledger: Path) -> RawIOBase:
+    try:
+        # Unbuffered: what was answered is in the file, however the sink ends.
+        return ledger.open("ab", buffering=0)
+    except OSError as error:
+        raise ConfigError(
+            f"--ledger {ledger}: {error.strerror}; name a file that can be written"
+        ) from None
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return listen(port)
+    except OSError as error:
+        raise ConfigError(
+            f"--port {port}: {os.strerror(error.errno or 0)}; name another, or 0 for any that is free"
+        ) from None
 
 
 def _to_file(file: RawIOBase) -> Callable[[dict[str, Any]], None]:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, output, server
+from engine.cli.options import Server, example, output, server, tenant_name
 from engine.cli.output import show_json, show_table, talk
 
 _COLUMNS = ("name", "schedules", "schedules_max", "interval_seconds_min", "created_at")
@@ -21,7 +21,7 @@ def command() -> None:
 
 
 @command.command("create", epilog=example("offbeat tenant create acme --schedules-max 500"))
-@click.argument("name")
+@click.argument("name", type=tenant_name)
 @click.option("--schedules-max", type=int, metavar="N", help="How many schedules it may have.")
 @click.option(
     "--interval-seconds-min", type=int, metavar="N", help="How often they may occur at most."
@@ -52,7 +52,7 @@ def list_all(*, server: Server, form: str) -> None:
 
 
 @command.command("delete", epilog=example("offbeat tenant delete acme"))
-@click.argument("name")
+@click.argument("name", type=tenant_name)
 @server
 def delete(*, name: str, server: Server) -> None:
     """Delete the tenant NAME, which must have no schedules, no history and no keys."""

@@ -33,7 +33,7 @@ from engine.core.zones import OFFSET_SECONDS_MAX, Stretch, stretch_at
 SEARCH_YEARS = 41  # 29 February falls on a Sunday 40 years apart when 2100 lies between.
 
 _SEARCH_SECONDS = SEARCH_YEARS * 366 * 86_400
-_END_SECOND = 253_370_764_800  # 9999-01-01T00:00:00Z: a year of room before dates run out.
+END_SECOND = 253_370_764_800  # 9999-01-01T00:00:00Z: a year of room before dates run out.
 _CALENDAR_CHANGE_SECONDS = 3 * 3600
 
 
@@ -164,7 +164,7 @@ def _second_after(ms: int) -> int:
 
 
 def _clamp(second: int) -> int:
-    return min(max(second, 0), _END_SECOND)
+    return min(max(second, 0), END_SECOND)
 
 
 def _to_ms(second: int | None) -> int | None:

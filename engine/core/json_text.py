@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from itertools import accumulate, islice
-from typing import Any
+from typing import Any, NoReturn
 
 from engine.core.errors import Fault, Invalid, Malformed
 from engine.core.fields import FAULTS_MAX, member_pointer
@@ -61,6 +61,8 @@ def exact_float(text: str) -> float:
     """The double that `text` names, and no neighbour of it. Raises Malformed."""
     value = float(text)
     if value - value != 0:
+        if text[-1].isalpha():  # TOML's nan and inf.
+            _not_a_number(text)
         raise Malformed(f"the number {text[:32]} is too large for a double")
     # With its point or exponent, a text of so many characters has no more digits than are kept.
     if len(text) > DIGITS_KEPT + 1 or abs(value) < MAGNITUDE_KEPT:
@@ -144,8 +146,8 @@ def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return unique
 
 
-def _not_a_number(text: str) -> None:
-    raise Malformed(f"{text} is not JSON; write a number or null")
+def _not_a_number(text: str) -> NoReturn:
+    raise Malformed(f"{text} is not JSON; write a finite number, or the word as a string")
 
 
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")

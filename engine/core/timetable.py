@@ -9,7 +9,7 @@ from math import gcd
 from typing import Protocol, assert_never
 
 from engine.core.cron_fields import read_fields, resolve
-from engine.core.cron_timetable import CronTimetable
+from engine.core.cron_timetable import END_SECOND, CronTimetable
 from engine.core.errors import Fault, Invalid
 from engine.core.identity import MAX_INSTANT_MS, default_jitter_seconds
 from engine.core.model import (
@@ -25,6 +25,7 @@ from engine.core.zone_names import check_timezone
 from engine.core.zones import read_local_instant
 
 __all__ = [
+    "CRON_END_MS",
     "Timetable",
     "check_timezone",
     "compile_trigger",
@@ -32,6 +33,9 @@ __all__ = [
     "read_cron",
     "read_local_instant",
 ]
+
+CRON_END_MS = END_SECOND * 1000
+"""Cron timetables end with the year 9998."""
 
 TIMETABLES_MAX = 16_384  # Compiled timetables kept; about a kilobyte each.
 

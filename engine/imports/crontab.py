@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.core.cron_fields import read_fields
 from engine.core.document import read_schedule
 from engine.core.errors import Fault, Invalid
-from engine.core.model import DEFAULT_TENANT
+from engine.core.model import DEFAULT_TENANT, CronTrigger
 from engine.core.timetable import check_timezone, read_cron
 from engine.imports.crontab_lines import Job, Setting, Unread, read_lines
 from engine.imports.curl import read_curl
@@ -136,7 +137,7 @@ def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
         destination, notes = _command_target(job, target or ""), ()
     zone = job.variables.get("CRON_TZ") or timezone
     # Without an id, so that an H is refused: it means nothing in a crontab.
-    read_cron(job.cron, schedule_id=None, timezone=zone)
+    _check_crond_reads(read_cron(job.cron, schedule_id=None, timezone=zone))
     document = {"cron": job.cron, "timezone": zone, "target": destination}
     checked = read_schedule(document, tenant=DEFAULT_TENANT, name="imported")
     return _Draft(
@@ -146,6 +147,14 @@ def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
         jitter_seconds=checked.definition.jitter_seconds,
         notes=notes,
     )
+
+
+def _check_crond_reads(trigger: CronTrigger) -> None:
+    date = read_fields(trigger.resolved).date
+    if date.day_forms or date.weekday_forms or "?" in trigger.cron:
+        raise NotPlain(
+            "crond knows no L, W, # or ? and never ran this; if it is meant, put a schedule with it"
+        )
 
 
 def _check_closed(job: Job) -> None:

@@ -104,6 +104,16 @@ def test_a_triggered_run_is_listed_and_explained(apply: Any, asking: Offbeat):
     assert "by manual" in asking("explain", "nightly-report", "--at", instant).out
 
 
+def test_an_instant_beyond_the_calendar_is_explained_with_where_it_ends(
+    apply: Any, asking: Offbeat
+):
+    apply(NIGHTLY)
+    beyond = asking("explain", "nightly-report", "--at", "9999-12-31T23:59:59Z", "-o", "json")
+    assert beyond.err.startswith("cron timetables end with the year 9998")
+    assert json.loads(beyond.out)["occurrence"]["scheduled_for"] == "9998-12-31T01:30:00Z"
+    assert asking("explain", "nightly-report", "--at", "9998-12-31T23:59:59Z").err == ""
+
+
 def test_the_past_of_a_schedule_is_counted_and_filled(apply: Any, asking: Offbeat):
     apply(f'[schedules.filled]\nevery = 3600\nstart_at = "2026-01-01T00:00:00Z"\n{TARGET}\n')
     span = ("--from", "2026-02-01T00:00:00Z", "--to", "2026-02-01T05:00:00Z")

@@ -63,3 +63,12 @@ def test_a_name_that_the_api_would_refuse_is_refused(name: str, offbeat: Offbeat
 def test_a_hashed_field_needs_the_name_it_is_hashed_from(offbeat: Offbeat):
     assert offbeat("next", "H 4 * * *").code == 2
     assert offbeat("next", "H 4 * * *", "--name", "nightly-report").code == 0
+
+
+def test_where_the_calendar_ends_is_said(offbeat: Offbeat):
+    last = offbeat("next", "7 * * * *", "--after", "9998-12-31T22:30:00Z", "-o", "json")
+    assert [row["scheduled_for"] for row in json.loads(last.out)["occurrences"]] == [
+        "9998-12-31T23:07:00Z"
+    ]
+    assert last.err == "there are no more: cron timetables end with the year 9998\n"
+    assert offbeat("next", "7 * * * *", "-n", "1").err == ""

@@ -46,6 +46,9 @@ def test_without_a_command_the_help_is_talk_and_the_exit_code_usage(offbeat: Off
     assert "Commands:" in result.err
 
 
+NOON = "2026-11-30T12:00:00Z"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -66,6 +69,19 @@ def test_without_a_command_the_help_is_talk_and_the_exit_code_usage(offbeat: Off
         (["schedules", "--server", "http://127.0.0.1:1"], 3, "offbeat run --listen 127.0.0.1:1"),
         (["schedules", "--server", "nonsense"], 2, "write http://HOST:PORT or unix:PATH"),
         (["check", "--data-dir", "/nowhere"], 4, "there is no /nowhere/offbeat.db"),
+        (["run", "--listen", "a..b:1"], 2, "--listen: 'a..b' is neither"),
+        (["run", "--clock-start", "9999-12-31T23:59:59Z"], 2, "before the year 2100"),
+        (["run", "--clock-start", "2100-01-01T00:00:00Z"], 2, "before the year 2100"),
+        (["run", "--drain-timeout", "nan"], 2, "--drain-timeout: 'nan' is not a number"),
+        (["schedules", "--server", "http://[::1"], 2, "write an IPv6 address in brackets"),
+        (["sink", "--ledger", "/nowhere/x"], 2, "--ledger /nowhere/x: No such file or directory;"),
+        (["next", "0 0 * * *", "--tenant", ""], 2, "write a tenant's name"),
+        (["next", "0 0 * * *", "--tenant", "a\n"], 2, "write a tenant's name"),
+        (["sign", "--name", "a", "--tenant", "", "--scheduled-for", NOON], 2, "a tenant's name"),
+        (["sign", "--name", "", "--scheduled-for", NOON], 2, "--name"),
+        (["tenant", "create", ""], 2, "write a tenant's name"),
+        (["key", "create", "--tenant", "", "--scope", "read"], 2, "write a tenant's name"),
+        (["import", "crontab", "/dev/null", "--target", "nope"], 2, "'--target': write http://"),
         (["apply", "missing.toml"], 2, "missing.toml: No such file"),
         (["import", "crontab", "missing"], 2, "missing"),
     ],

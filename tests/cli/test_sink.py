@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,10 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.core.identity import Signer, format_instant, idempotency_key, schedule_id
+from tests.cli.conftest import Offbeat
 
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
 NOON_MS = 1_796_040_000_000
@@ -170,3 +174,22 @@ def test_what_the_server_does_not_understand_is_refused_with_the_status_for_it()
             connection.sock.sendall(request)
             assert connection.sock.recv(4_096).split(b" ")[1] == status
             connection.close()
+
+
+@pytest.mark.parametrize("option", ["--fail-rate", "--delay"])
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "-0", "1e-1", "1_0", "", "3601", "0,5"])
+def test_a_number_is_plain_digits_in_its_range(option: str, text: str, offbeat: Offbeat):
+    result = offbeat("sink", option, text, "--ledger", "/nowhere/x")
+    assert (result.code, result.out) == (2, "")
+    assert f"'{option}'" in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_said_with_what_to_write(offbeat: Offbeat):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        result = offbeat("sink", "--port", str(port))
+    assert result.code == 2
+    assert result.err == (
+        f"offbeat: --port {port}: Address already in use; name another, or 0 for any that is free\n"
+    )

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from engine.process import SAME_SIGNAL_SECONDS
 from tests.end_to_end.checker import ms_of
 from tests.end_to_end.journal import Journal, read_journal
 from tests.end_to_end.processes import Engine, Receiver, until
@@ -53,12 +54,34 @@ def test_an_idle_engine_stops_at_once(engine: Engine) -> None:
     assert not engine.database.with_name("offbeat.db-wal").exists()
 
 
-def test_a_second_signal_changes_nothing(engine: Engine, receiver: Receiver) -> None:
+@STOPS
+def test_a_second_signal_ends_it_at_once_and_the_next_life_delivers(
+    number: int, engine: Engine, receiver: Receiver
+) -> None:
+    hold_one(engine, receiver, "--drain-timeout", "600")
+    engine.signal(number)
+    assert engine.outlives(2 * SAME_SIGNAL_SECONDS)
+    engine.signal(number)
+    assert engine.exit_code(seconds=10) == 128 + number
+    assert [event["signal"] for event in engine.events("stopped_at_once")] == [
+        signal.Signals(number).name
+    ]
+    receiver.release()
+    engine.start()
+    until(lambda: runs_in(engine, "succeeded"), "it is delivered")
+    engine.stop()
+    journal = read_journal(engine.database)
+    attempts = journal.runs[min(journal.runs)].attempts
+    assert [attempt.outcome for attempt in attempts] == ["crash", "success"]
+    assert journal.integrity == "ok"
+    assert_one_more(receiver)
+
+
+def test_a_signal_that_comes_twice_in_a_moment_is_one(engine: Engine, receiver: Receiver) -> None:
     hold_one(engine, receiver)
     engine.signal(signal.SIGTERM)
-    assert engine.outlives(0.5)
-    engine.signal(signal.SIGTERM)
-    assert engine.outlives(0.5)
+    engine.signal(signal.SIGINT)
+    assert engine.outlives(2 * SAME_SIGNAL_SECONDS)
     receiver.release()
     assert engine.exit_code() == 0
     runs = read_journal(engine.database).runs

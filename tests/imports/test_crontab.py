@@ -35,6 +35,17 @@ def refusals(result: Import) -> list[tuple[tuple[int, ...], str]]:
     return [(remark.lines, remark.text) for remark in result.refused]
 
 
+@pytest.mark.parametrize(
+    "time", ["0 9 * * 1#2", "0 9 * * 5L", "0 9 15W * *", "0 9 L * *", "0 9 ? * 1"]
+)
+def test_times_that_crond_does_not_read_are_refused(time: str):
+    result = read(f"{time} curl https://h.example/r\n0 9 * jul wed curl https://h.example/r\n")
+    [(lines, reason)] = refusals(result)
+    assert lines == (1,)
+    assert reason.startswith("crond knows no L, W, # or ?")
+    assert [each.line for each in result.schedules] == [2]
+
+
 def test_a_curl_line_becomes_a_webhook():
     [imported] = read("0 5 * * * curl -fsS -X POST -d a=1 https://h.example/r").schedules
     assert imported.line == 1
