@@ -8,7 +8,7 @@ import pytest
 from engine.app import Engine
 from engine.core.access import Quotas, Scope
 from engine.core.document import read_schedule
-from engine.core.errors import Conflict, Invalid, LimitReached, NotFound
+from engine.core.errors import ConfigError, Conflict, Invalid, LimitReached, NotFound
 from engine.core.model import Schedule
 from engine.store.database import check
 from tests.simulation.world import World, simulate
@@ -116,6 +116,19 @@ def test_without_keys_there_is_one_tenant_and_no_key_is_made(directory: Path):
                 await engine.keys.create(tenant="edge", scope=Scope.READ, name=None)
             (tenants, _) = await engine.tenants.page(limit=10, after_name=None)
             assert [tenant.name for tenant in tenants] == ["edge"]
+
+    simulate(main, directory, START)
+
+
+def test_an_engine_listens_to_others_when_there_is_a_key(directory: Path, admin: Path):
+    async def main(world: World) -> None:
+        with pytest.raises(ConfigError, match="is open to others"):
+            async with world.engine(listen="0.0.0.0:8420"):
+                pass
+        async with world.engine(listen="0.0.0.0:8420", admin_key_file=admin) as engine:
+            await engine.keys.create(tenant="default", scope=Scope.ADMIN, name=None)
+        async with world.engine(listen="0.0.0.0:8420"):
+            pass
 
     simulate(main, directory, START)
 
