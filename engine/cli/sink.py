@@ -185,8 +185,9 @@ def _listen(port: int) -> socket.socket:
     try:
         return listen(port)
     except OSError as error:
+        reason = os.strerror(error.errno or 0)  # Its own text repeats the address.
         raise ConfigError(
-            f"--port {port}: {os.strerror(error.errno or 0)}; name another, or 0 for any that is free"
+            f"--port {port}: {reason}; name another, or 0 for any that is free"
         ) from None
 
 
