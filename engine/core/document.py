@@ -1,8 +1,10 @@
 """A schedule as a JSON document (SPEC §4): read with every fault named, written back, patched.
 
 Reading and writing are inverse: `read_schedule(write_schedule(s, now))` gives the definition of `s`
-and its pause, and a document that came from the API can be sent back as it is. What the engine
-adds (`id`, `next`, `revision`, ...) is accepted and ignored; null means absent everywhere.
+and its pause, and a document that came from the API can be sent back as it is. Of what the engine
+adds, `id` and `tenant` say whose document it is: where they are another's it is refused, so that
+nothing is stored under a name that it does not have. The rest (`next`, `revision`, ...) follows
+from what is stored and is ignored; null means absent everywhere.
 
 Two members are shown resolved and still know where they came from. `jitter_seconds` always holds
 when it is read; `jitter_source: default` beside it says that a number equal to the default was not
@@ -115,6 +117,8 @@ def read_schedule(
     fields = Fields(document, pointer="", known=SCHEDULE_FIELDS, faults=faults)
     name = _read_name(fields, name)
     identity = schedule_id(tenant, name)
+    if fields.sound("name"):
+        _check_whose(fields, tenant=tenant, identity=identity)
     trigger = read_trigger(fields, identity, faults)
     deadline_seconds = fields.integer("deadline_seconds", None, low=1, high=DEADLINE_SECONDS_MAX)
     default = 0 if trigger is None else _default_jitter(trigger, deadline_seconds)
@@ -218,6 +222,12 @@ def _read_name(fields: Fields, name: str | None) -> str:
         return name
     fields.refuse("name", NAME_RULE)
     return ""
+
+
+def _check_whose(fields: Fields, **own: str) -> None:
+    for member, value in (("tenant", own["tenant"]), ("id", own["identity"])):
+        if fields.raw(member) not in (None, value):
+            fields.refuse(member, f'write "{value}", which it would be stored as, or leave it out')
 
 
 def _read_jitter(fields: Fields, default: int) -> tuple[int, JitterSource]:

@@ -59,11 +59,8 @@ def put_draft(
     row = _row(db, draft.definition.schedule_id)
     live = row is not None and row["deleted_at"] is None
     previous = schedule_of(row) if row is not None and live else None  # Unreadable: replaced.
-    if if_match is not None and (previous is None or previous.revision != if_match):
-        raise PreconditionFailed(
-            f"revision {if_match} is not the current one"
-            + (f", which is {previous.revision}: read it again" if previous else ": there is none")
-        )
+    if if_match is not None:
+        _check_revision(if_match, previous, live=live)
     return _store(db, draft, previous, row=row, now_ms=now_ms)
 
 
@@ -107,8 +104,8 @@ def delete(
 ) -> None:
     """Delete a schedule and cancel its waiting runs. Raises `NotFound`, `PreconditionFailed`."""
     schedule = get(db, public_id)
-    if if_match is not None and schedule.revision != if_match:
-        raise PreconditionFailed(f"the current revision is {schedule.revision}: read it again")
+    if if_match is not None:
+        _check_revision(if_match, schedule, live=True)
     row = _row(db, public_id)
     assert row is not None, "get() found it"
     row_id = row["id"]
@@ -191,6 +188,19 @@ def trigger(db: sqlite3.Connection, public_id: str, now_ms: int) -> tuple[Run, D
             )
             return run_of(planned[0]), (instant, instant, row["id"])
     raise Conflict("too many manual runs wait already: let them be delivered first")
+
+
+def _check_revision(if_match: int, previous: Schedule | None, *, live: bool) -> None:
+    """Revisions count from 1, so 0 is that of a schedule which is not there."""
+    current = (previous.revision if previous else None) if live else 0
+    if current == if_match:
+        return
+    if if_match == 0:
+        raise PreconditionFailed("the schedule is there already")
+    raise PreconditionFailed(
+        f"revision {if_match} is not the current one"
+        + (f", which is {current}: read it again" if current else ": there is none")
+    )
 
 
 def _row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:

@@ -29,8 +29,8 @@ from engine.services.monitor import Sight
 class Schedules(Protocol):
     """The tenant's schedules. What returns has been written to disk.
 
-    `if_match` is the revision that must be the current one; PreconditionFailed otherwise. A name
-    that does not exist is NotFound. `put` says whether the schedule was created.
+    `if_match` is the revision that must be the current one, 0 for none at all; PreconditionFailed
+    otherwise. A name that does not exist is NotFound. `put` says whether the schedule was created.
     """
 
     async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]: ...

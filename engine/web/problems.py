@@ -25,6 +25,7 @@ from engine.core.errors import (
     PreconditionFailed,
     Unavailable,
 )
+from engine.core.fields import FAULTS_MAX
 from engine.core.identity import format_instant
 from engine.core.json_text import compact_json
 from engine.core.model import CountedRange
@@ -64,7 +65,9 @@ def problem_of(error: OffbeatError) -> Problem:
     """The problem that tells of an expected error."""
     match error:
         case Invalid(faults=faults):
-            return Problem(422, "invalid", _summary(faults), errors=list(map(_entry, faults)))
+            return Problem(
+                422, "invalid", _summary(faults), errors=list(map(_entry, faults[:FAULTS_MAX]))
+            )
         case Malformed():
             return Problem(400, "malformed", str(error))
         case Counted(counted=counted):
@@ -142,7 +145,12 @@ def _range(counted: CountedRange) -> dict[str, Any]:
 
 
 def _summary(faults: Sequence[Fault]) -> str:
-    return faults[0].detail if len(faults) == 1 else f"{len(faults)} things are wrong"
+    """One fault in its own words; from `FAULTS_MAX` on nobody has counted."""
+    if len(faults) == 1:
+        return faults[0].detail
+    if len(faults) < FAULTS_MAX:
+        return f"{len(faults)} things are wrong"
+    return f"{FAULTS_MAX} things are wrong, or more"
 
 
 def _entry(fault: Fault) -> dict[str, str]:

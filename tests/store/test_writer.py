@@ -57,6 +57,30 @@ async def test_changes_that_wait_together_are_one_commit(tmp_path: Path) -> None
     assert specs(tmp_path) == [f"{n}" for n in range(50)]
 
 
+async def test_a_commit_is_on_the_disk_when_it_returns(tmp_path: Path) -> None:
+    """As far as SQLite can be asked: FULL is 2; the writer alone says when to checkpoint."""
+    async with open_writer(tmp_path) as writer:
+        (settings,) = await committed(writer, writer.submit(durability))
+    assert settings == {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
+
+
+async def test_a_reader_neither_writes_nor_checkpoints(tmp_path: Path) -> None:
+    async with open_writer(tmp_path):
+        reader = Reader(tmp_path / "offbeat.db")
+        await reader.open()
+        try:
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                await reader.read(insert("x"))
+            assert await reader.read(lambda db: db.execute("PRAGMA query_only").fetchone()) == (1,)
+        finally:
+            await reader.close()
+
+
+def durability(db: sqlite3.Connection) -> dict[str, object]:
+    names = ("journal_mode", "synchronous", "wal_autocheckpoint")
+    return {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
+
+
 async def test_a_change_that_fails_takes_nobody_along(tmp_path: Path) -> None:
     def fails(db: sqlite3.Connection) -> None:
         db.execute(INSERT, ("half",))

@@ -59,7 +59,7 @@ class MemorySchedules:
             raise self.refusal
         name, now_ms = draft.definition.name, self._clock.ms
         old = self.by_name.get(name)
-        if if_match is not None and (old is None or old.revision != if_match):
+        if if_match not in (None, old.revision if old else 0):
             raise PreconditionFailed("that is not the current revision")
         trigger = draft.definition.trigger
         if old is None and isinstance(trigger, AtTrigger) and trigger.at_ms < now_ms - 10_000:

@@ -77,6 +77,7 @@ def test_a_change_may_insist_on_a_revision(api, method):
     assert change('"one"').status == 412
     assert change("1").problem["code"] == "malformed"
     assert change('"1", "2"').status == 400
+    assert change('"0"').status == 412
     assert change('"1"').status in (200, 204)
     assert change('"1"').status in (404, 412)
 
@@ -86,6 +87,50 @@ def test_if_match_star_asks_for_something_to_be_there(api):
     assert api.put("report", HOURLY, headers=star).status == 412
     api.put("report", HOURLY)
     assert api.put("report", HOURLY | {"jitter_seconds": 1}, headers=star).status == 200
+
+
+def test_if_none_match_star_asks_for_nothing_to_be_there(api):
+    nothing = {"If-None-Match": "*"}
+    assert api.put("report", HOURLY, headers=nothing).status == 201
+    stored = api.get("/v1/schedules/report").json
+    other = HOURLY | {"jitter_seconds": 1}
+    assert api.put("report", other, headers=nothing).problem["code"] == "precondition_failed"
+    for method, body in (("PATCH", {"json": other}), ("DELETE", {})):
+        path = "/v1/schedules/report"
+        assert api.request(method, path, headers=nothing, **body).status == 412
+    assert api.get("/v1/schedules/report").json == stored
+
+
+@pytest.mark.parametrize(
+    "headers", [{"If-None-Match": '"1"'}, {"If-None-Match": "*", "If-Match": '"1"'}]
+)
+def test_a_condition_that_is_not_kept_is_refused_and_not_ignored(api, headers):
+    api.put("report", HOURLY)
+    answer = api.put("report", HOURLY | {"jitter_seconds": 1}, headers=headers)
+    assert (answer.status, answer.problem["code"]) == (400, "malformed")
+    assert api.get("/v1/schedules/report").json["revision"] == 1
+
+
+@pytest.mark.parametrize("member", ["id", "tenant"])
+def test_a_document_of_another_schedule_is_not_stored_as_this_one(api, member):
+    api.put("report", HOURLY)
+    stored = api.get("/v1/schedules/report").json
+    assert api.put("report", stored).json["revision"] == 1
+    for method in ("PUT", "PATCH"):
+        foreign = stored | {member: "another", "priority": 3}
+        answer = api.request(method, "/v1/schedules/report", json=foreign)
+        assert answer.status == 422
+        assert f'write "{stored[member]}"' in answer.faults[f"/{member}"]
+    assert api.get("/v1/schedules/report").json == stored
+
+
+def test_more_faults_than_are_counted_are_said_to_be_more(api):
+    strange = {f"field_{number}": 0 for number in range(1_200)}
+    answer = api.put("report", strange)
+    assert answer.problem["detail"] == "64 things are wrong, or more"
+    assert len(answer.problem["errors"]) == 64
+    answer = api.put("report", dict(list(strange.items())[:2]) | HOURLY)
+    assert answer.problem["detail"] == "2 things are wrong"
 
 
 def test_lists_are_pages_by_name(api):
