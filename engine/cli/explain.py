@@ -20,7 +20,7 @@ from engine.core.document import read_schedule
 from engine.core.errors import NotFound
 from engine.core.identity import format_instant, idempotency_key, parse_instant
 from engine.core.model import CronTrigger, Definition
-from engine.core.timetable import CRON_END_MS, compile_trigger
+from engine.core.timetable import TIMETABLE_END_MS, compile_trigger
 
 _Found = dict[str, Any] | str
 """A run, or why there is none."""
@@ -62,7 +62,7 @@ def _occurrence(
     trigger = _definition(document).trigger
     timetable = compile_trigger(trigger)
     if at_ms is not None:
-        if at_ms >= CRON_END_MS and isinstance(trigger, CronTrigger):
+        if at_ms >= TIMETABLE_END_MS and isinstance(trigger, CronTrigger):
             talk("cron timetables end with the year 9998; the last occurrence is explained")
         planned_ms = timetable.until(at_ms) or timetable.after(at_ms)
     elif document["next"] is not None:

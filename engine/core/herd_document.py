@@ -7,6 +7,7 @@ from engine.core.fields import Fields
 from engine.core.forecast import SPAN_SECONDS_MAX
 from engine.core.identity import format_instant
 from engine.core.population import OFFSET_SECONDS_MAX
+from engine.core.timetable import TIMETABLE_END_MS
 
 RATE_MAX = 1_000_000
 """Attempts a second: beyond what any machine that runs this starts."""
@@ -20,6 +21,10 @@ TIMETABLE_LENGTH_MAX = 512
 
 GRACE_MS = 60_000
 """A caller's `from` may be so long past: it was now when the request was written."""
+
+
+FROM_MS_MAX = TIMETABLE_END_MS - SPAN_SECONDS_MAX * 1000
+"""The longest span from there ends with the timetables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,8 @@ def read_span(fields: Fields, now_ms: int) -> Span:
     from_ms, to_ms = fields.instant("from"), fields.instant("to")
     if from_ms is not None and from_ms < now_ms - GRACE_MS:
         fields.refuse("from", f"write an instant to come; it is {format_instant(now_ms)} now")
+    elif from_ms is not None and from_ms > FROM_MS_MAX:
+        fields.refuse("from", f"write an instant not after {format_instant(FROM_MS_MAX)}")
     from_s = max(now_ms // 1000 + 1, -(-(from_ms or 0) // 1000))
     if to_ms is None:
         return Span(from_s=from_s, to_s=from_s + SPAN_SECONDS_MAX)

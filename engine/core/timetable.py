@@ -11,7 +11,7 @@ from typing import Protocol, assert_never
 from engine.core.cron_fields import read_fields, resolve
 from engine.core.cron_timetable import END_SECOND, CronTimetable
 from engine.core.errors import Fault, Invalid
-from engine.core.identity import MAX_INSTANT_MS, default_jitter_seconds
+from engine.core.identity import default_jitter_seconds
 from engine.core.model import (
     AtTrigger,
     CronTrigger,
@@ -25,7 +25,7 @@ from engine.core.zone_names import check_timezone
 from engine.core.zones import read_local_instant
 
 __all__ = [
-    "CRON_END_MS",
+    "TIMETABLE_END_MS",
     "Timetable",
     "check_timezone",
     "compile_trigger",
@@ -34,8 +34,8 @@ __all__ = [
     "read_local_instant",
 ]
 
-CRON_END_MS = END_SECOND * 1000
-"""Cron timetables end with the year 9998."""
+TIMETABLE_END_MS = END_SECOND * 1000
+"""Timetables end with the year 9998: jitter and spans have room before years have five digits."""
 
 TIMETABLES_MAX = 16_384  # Compiled timetables kept; about a kilobyte each.
 
@@ -150,7 +150,7 @@ class _IntervalTimetable:
     def __init__(self, trigger: IntervalTrigger) -> None:
         self._every = trigger.every_seconds * 1000
         self._first = trigger.phase_seconds * 1000 % self._every
-        self._last = self._at_or_before(MAX_INSTANT_MS)
+        self._last = self._at_or_before(TIMETABLE_END_MS - 1)
 
     def after(self, ms: int) -> int | None:
         return self.nth(ms, 1)

@@ -15,7 +15,12 @@ from engine.core.model import (
     IntervalTrigger,
     Trigger,
 )
-from engine.core.timetable import check_timezone, read_cron, read_local_instant
+from engine.core.timetable import (
+    TIMETABLE_END_MS,
+    check_timezone,
+    read_cron,
+    read_local_instant,
+)
 
 # SPEC §3: a year.
 EVERY_SECONDS_MAX = 31_536_000
@@ -107,7 +112,10 @@ def _read_at(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger |
     if text is None:
         return None
     try:
-        return AtTrigger(at_ms=_instant(text, timezone))
+        at_ms = _instant(text, timezone)
+        if at_ms < TIMETABLE_END_MS:
+            return AtTrigger(at_ms=at_ms)
+        fields.refuse("at", f"write an instant before {format_instant(TIMETABLE_END_MS)}")
     except ValueError as error:
         fields.refuse("at", str(error))
     except Invalid as error:

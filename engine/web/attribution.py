@@ -67,7 +67,7 @@ def _read_span(query: Fields, now_ms: int) -> tuple[int, int]:
     if to_ms is None:
         to_ms = now_ms if from_ms is None else min(now_ms, from_ms + SPAN_MS_MAX)
     if from_ms is None:
-        from_ms = to_ms - SPAN_MS_DEFAULT
+        from_ms = max(0, to_ms - SPAN_MS_DEFAULT)
     if not query.sound("from", "to"):
         return from_ms, to_ms
     if from_ms >= now_ms:

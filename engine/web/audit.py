@@ -8,24 +8,32 @@ from engine.core.audit import Finding
 from engine.core.identity import format_instant
 from engine.web.json_bodies import json_response
 from engine.web.ports import engine_of
-from engine.web.queries import query_of
+from engine.web.queries import query_of, refuse_backwards
+
+AHEAD_MS_MAX = 86_400_000
+"""As far as a forecast looks; without an end an audit computes years that nobody owes yet."""
 
 
 async def get_audit(request: web.Request) -> web.Response:
     """`from <= scheduled_for < to`, from the beginning of history until now by default.
 
+    Of what is to come it takes a day: every occurrence there is counted, and pending.
+
     owed = runs + counted + pending + unaccounted. `findings` names the first of the unaccounted.
     """
     engine = engine_of(request)
-    floor_ms = await engine.audit.history_floor_ms()
+    floor_ms, now_ms = await engine.audit.history_floor_ms(), engine.clock.now_ms()
     with query_of(request, "from", "to") as query:
         from_ms, to_ms = query.instant("from"), query.instant("to")
         from_ms = floor_ms if from_ms is None else from_ms
-        to_ms = engine.clock.now_ms() if to_ms is None else to_ms
+        to_ms = now_ms if to_ms is None else to_ms
         if from_ms < floor_ms:
             query.refuse("from", f"history begins at {format_instant(floor_ms)}: not before that")
-        elif to_ms <= from_ms:
-            query.refuse("to", f"write an instant later than from, {format_instant(from_ms)}")
+        elif to_ms > now_ms + AHEAD_MS_MAX:
+            latest = format_instant(now_ms + AHEAD_MS_MAX)
+            query.refuse("to", f"write an instant not after {latest}: the rest is all pending")
+        else:
+            refuse_backwards(query, from_ms, to_ms)
     tally = await engine.audit.run(from_ms, to_ms)
     return json_response(
         {

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from engine.core.errors import Fault, Malformed
 from engine.core.fields import Fields
+from engine.core.identity import format_instant
 from engine.core.json_text import compact_json, parse_json
 from engine.web.problems import Problem
 
@@ -36,6 +37,12 @@ def query_of(request: web.Request, *names: str) -> Iterator[Fields]:
 
 def read_limit(query: Fields) -> int:
     return query.integer("limit", PAGE_DEFAULT, low=1, high=PAGE_MAX)
+
+
+def refuse_backwards(query: Fields, from_ms: int | None, to_ms: int | None) -> None:
+    """Refuse a span, `from` in it and `to` not, that holds nothing."""
+    if from_ms is not None and to_ms is not None and to_ms <= from_ms:
+        query.refuse("to", f"write an instant later than from, {format_instant(from_ms)}")
 
 
 def write_cursor(key: Any) -> str | None:

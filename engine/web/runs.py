@@ -14,7 +14,13 @@ from engine.core.model import Attempt, Outcome, Run, State
 from engine.web.attribution import attribution_document
 from engine.web.json_bodies import json_response, list_response
 from engine.web.ports import engine_of
-from engine.web.queries import query_of, read_limit, read_run_cursor, write_cursor
+from engine.web.queries import (
+    query_of,
+    read_limit,
+    read_run_cursor,
+    refuse_backwards,
+    write_cursor,
+)
 
 # A name or an id, whichever is longer.
 SCHEDULE_LENGTH_MAX = 128
@@ -26,6 +32,7 @@ async def list_runs(request: web.Request) -> web.Response:
     with query_of(request, "schedule", "state", "from", "to", "limit", "cursor") as query:
         schedule, state = _read_schedule(query, engine.tenant), _read_state(query)
         from_ms, to_ms = query.instant("from"), query.instant("to")
+        refuse_backwards(query, from_ms, to_ms)
         limit, after = read_limit(query), read_run_cursor(query)
     page, next_key = await engine.runs.page(
         schedule=schedule, state=state, from_ms=from_ms, to_ms=to_ms, limit=limit, after=after

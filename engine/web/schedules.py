@@ -23,7 +23,13 @@ from engine.web.json_bodies import (
     sized,
 )
 from engine.web.ports import TenantFace, engine_of
-from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
+from engine.web.queries import (
+    query_of,
+    read_limit,
+    read_name_cursor,
+    refuse_backwards,
+    write_cursor,
+)
 from engine.web.revisions import etag, read_if_match
 from engine.web.runs import run_document
 
@@ -141,8 +147,9 @@ async def list_occurrences(request: web.Request) -> web.Response:
     engine = engine_of(request)
     with query_of(request, "from", "to", "limit") as query:
         limit, from_ms, to_ms = read_limit(query), query.instant("from"), query.instant("to")
+        from_ms = engine.clock.now_ms() if from_ms is None else from_ms
+        refuse_backwards(query, from_ms, to_ms)
     schedule = await engine.schedules.get(request.match_info["name"])
-    from_ms = engine.clock.now_ms() if from_ms is None else from_ms
     instants = await _occurrences(schedule, from_ms, to_ms, limit)
     return await list_response(
         (_occurrence(schedule.definition, instant) for instant in instants), None

@@ -88,7 +88,17 @@ def keyed_node(directory: Path) -> Iterator[Node]:
     path = directory / "admin.key"
     path.write_text(ADMIN_KEY + "\n")
     path.chmod(0o600)
-    config = Config(data_dir=directory / "data", listen="127.0.0.1:0", admin_key_file=path)
+    with node_on(directory, admin_key_file=path) as node:
+        for tenant in TENANTS:
+            node.run(node.engine.tenants.put(tenant, Quotas()))
+            node.keys |= {(tenant, scope): node.create_key(tenant, scope) for scope in Scope}
+        yield node
+
+
+@contextmanager
+def node_on(directory: Path, **settings: Any) -> Iterator[Node]:
+    """An engine on `directory`, keyless unless its settings say otherwise."""
+    config = Config(data_dir=directory / "data", listen="127.0.0.1:0", **settings)
     transport = FakeTransport(SystemClock())
     with asyncio.Runner() as runner:
         engine = Engine(config, transport=lambda: transport)
@@ -97,12 +107,8 @@ def keyed_node(directory: Path) -> Iterator[Node]:
         listener.bind()
         server = runner.run(start_server(create_app(engine), listener))
         session = runner.run(_session())
-        node = Node(runner, engine, server, session)
-        for tenant in TENANTS:
-            runner.run(engine.tenants.put(tenant, Quotas()))
-            node.keys |= {(tenant, scope): node.create_key(tenant, scope) for scope in Scope}
         try:
-            yield node
+            yield Node(runner, engine, server, session)
         finally:
             runner.run(session.close())
             runner.run(server.stop())

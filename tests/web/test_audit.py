@@ -72,6 +72,8 @@ def test_a_span_may_reach_into_the_future(api, audit):
         ("from=2026-11-23T11:59:59.999Z", "from", format_instant(FLOOR_MS)),
         ("to=2026-11-23T12:00:00Z", "to", "later than from"),
         ("from=2026-11-30T12:00:00Z", "to", "later than from"),
+        ("to=2026-12-01T12:00:00.001Z", "to", "not after 2026-12-01T12:00:00Z"),
+        ("to=9999-12-31T23:59:59Z", "to", "not after 2026-12-01T12:00:00Z"),
         ("from=noon", "from", "is not an instant"),
         ("since=2026-11-30T12:00:00Z", "since", "unknown field"),
     ],
