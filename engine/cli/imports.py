@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -81,12 +81,14 @@ def crontab(
     """
     path = Path("stdin" if file.name == "<stdin>" else file.name)
     label = path.name[:LABEL_LENGTH_MAX]
+    earlier = _imported(server) if puts else []
     result = read_crontab(
         file.read(),
         label=label,
         system=system or any(path.is_relative_to(place) for place in SYSTEM_PLACES),
         timezone=timezone or local_timezone(),
         target=target,
+        earlier=earlier,
     )
     _show(result, form)
     for note in result.notes:
@@ -94,7 +96,7 @@ def crontab(
         talk(f"{path}:{lines + ':' if lines else ''} note: {note.text}")
     for line, reason in sorted((line, each.text) for each in result.refused for line in each.lines):
         talk(f"{path}:{line}: {reason}")
-    code = _put(result, label, server) if puts else 0
+    code = _put(result, label, earlier, server) if puts else 0
     if not puts:
         talk(f"{len(result.schedules)} schedules; --apply puts them")
     return code or (1 if result.refused else 0)
@@ -130,13 +132,18 @@ def _show(result: Import, form: str) -> None:
     show_table(("line", "schedule", "cron", "timezone", "what"), rows)
 
 
-def _put(result: Import, label: str, server: Server) -> int:
+def _imported(server: Server) -> list[dict[str, Any]]:
+    """The schedules of earlier imports, of this file or another: a file may have been renamed."""
+    with Client(server) as client:
+        return [each for each in client.rows("/v1/schedules") if "crontab" in each["labels"]]
+
+
+def _put(result: Import, label: str, earlier: list[dict[str, Any]], server: Server) -> int:
     """Put the schedules; name those of an earlier import that the file does not have any more."""
     names = {each.document["name"] for each in result.schedules}
     with Client(server) as client:
         code = report(client.batch([each.document for each in result.schedules]))
-        for document in client.rows("/v1/schedules"):
-            imported_from = document.get("labels", {}).get("crontab")
-            if imported_from == label and document["name"] not in names:
-                talk(f"no longer in {label}: offbeat schedules delete {document['name']}")
+    for document in earlier:
+        if document["labels"]["crontab"] == label and document["name"] not in names:
+            talk(f"no longer in {label}: offbeat schedules delete {document['name']}")
     return code

@@ -64,13 +64,20 @@ class Import:
 
 
 def read_crontab(
-    content: bytes, *, label: str, system: bool, timezone: str, target: str | None
+    content: bytes,
+    *,
+    label: str,
+    system: bool,
+    timezone: str,
+    target: str | None,
+    earlier: Iterable[Mapping[str, Any]] = (),
 ) -> Import:
     """Read a crontab.
 
     `label`: becomes the label `crontab` of every schedule, so that they can be found again.
     `system`: lines have a user column. `timezone`: where no CRON_TZ is set. `target`: who runs
-    commands; None refuses them. Raises Invalid for a zone that does not exist.
+    commands; None refuses them. `earlier`: the schedules of earlier imports, whose names are kept.
+    Raises Invalid for a zone that does not exist.
     """
     check_timezone(timezone)
     if len(content) > FILE_BYTES_MAX:
@@ -97,7 +104,7 @@ def read_crontab(
                     drafts.append(draft)
                     notes += ((line.line, text) for text in draft.notes)
     return Import(
-        schedules=_named(drafts, label),
+        schedules=_named(drafts, label, earlier),
         refused=_merge(refused),
         notes=_merge(notes) + _about_all(drafts, timezone),
     )
@@ -105,17 +112,13 @@ def read_crontab(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Draft:
-    """A schedule that has no name yet. `identity` and `order` are what it will be named by."""
+    """A schedule that has no name yet. `identity` and its time are what it will be named by."""
 
     job: Job
     identity: tuple[str, ...]
     document: Mapping[str, Any]
     jitter_seconds: int
     notes: tuple[str, ...]
-
-    @property
-    def order(self) -> str:
-        return f"{self.document['cron']} {self.document['timezone']}"
 
 
 def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
@@ -219,8 +222,11 @@ def _fate(setting: Setting) -> Iterator[str]:
         yield "TZ does not move the times, as in cron; CRON_TZ would"
 
 
-def _named(drafts: Sequence[_Draft], label: str) -> tuple[Imported, ...]:
-    names = name_jobs([(draft.identity, draft.order) for draft in drafts])
+def _named(
+    drafts: Sequence[_Draft], label: str, earlier: Iterable[Mapping[str, Any]]
+) -> tuple[Imported, ...]:
+    jobs = [(draft.identity, _time(draft.document)) for draft in drafts]
+    names = name_jobs(jobs, {document["name"]: _time(document) for document in earlier})
     return tuple(
         Imported(
             line=draft.job.line,
@@ -228,6 +234,10 @@ def _named(drafts: Sequence[_Draft], label: str) -> tuple[Imported, ...]:
         )
         for name, draft in zip(names, drafts, strict=True)
     )
+
+
+def _time(document: Mapping[str, Any]) -> str:
+    return f"{document.get('cron')} {document.get('timezone')}"
 
 
 def _about_all(drafts: Sequence[_Draft], timezone: str) -> tuple[Remark, ...]:

@@ -44,6 +44,7 @@ def test_apply_says_what_it_did_and_repeats_without_effect(apply: Any):
 
 
 def test_apply_puts_what_it_can_and_names_every_fault_of_the_rest(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
     result = apply(
         f'{NIGHTLY}[schedules.bad]\ncron = "61 * * * *"\ntimezone = "Berlin"\n{TARGET}\n',
         "-o",
@@ -182,6 +183,28 @@ def test_an_imported_crontab_is_put_once_and_what_left_it_is_named(asking: Offbe
     total, gone = put(edited[:2])
     assert total == "2 unchanged"
     assert gone.startswith("no longer in mine: offbeat schedules delete 127.0.0.1-9-3-")
+
+
+def test_lines_of_one_command_keep_their_schedules(asking: Offbeat, tmp_path: Path):
+    # C35 again: one line added, changed or moved is one change, whose ever the command is.
+    crontab = tmp_path / "sync"
+    lines = [f"30 {hour} * * * curl http://127.0.0.1:9/sync" for hour in (9, 8, 7, 6)]
+
+    def put(*lines: str) -> str:
+        crontab.write_text("\n".join(lines))
+        result = asking("import", "crontab", str(crontab), "--tz", "UTC", "--apply")
+        return next(line for line in result.err.splitlines() if ": note: " not in line)
+
+    assert put(lines[0]) == "1 created"
+    assert put(lines[0].replace("30 9", "45 9")) == "1 updated"
+    assert put(lines[0]) == "1 updated"
+    assert put(lines[1], lines[0]) == "1 created, 1 unchanged"
+    assert put(*lines) == "2 created, 2 unchanged"
+    assert put(*lines[::-1]) == "4 unchanged"
+    assert put(*lines[:2], lines[2].replace("30 7", "0 23"), lines[3]) == "1 updated, 3 unchanged"
+    assert put(lines[3]) == "1 unchanged"
+    crontab = tmp_path / "renamed"
+    assert put(lines[3]) == "1 updated"
 
 
 def test_check_reads_beside_the_running_engine(asking: Offbeat, server: str):

@@ -1,6 +1,8 @@
 """Names that stay."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.imports.naming import name_jobs
 
@@ -19,18 +21,59 @@ from engine.imports.naming import name_jobs
     ],
 )
 def test_a_name_tells_what_runs_and_ends_in_a_digest(text: str, words: str):
-    [name] = name_jobs([(("", "command", text), "")])
+    [name] = name_jobs([(("", "command", text), "")], {})
     assert name.rpartition("-")[0] == words
     assert len(name.rpartition("-")[2]) == 8
 
 
 def test_the_same_command_of_another_user_has_another_name():
-    first, second = name_jobs([(("alice", "x"), "0 5 * * *"), (("bob", "x"), "0 5 * * *")])
+    first, second = name_jobs([(("alice", "x"), "0 5 * * *"), (("bob", "x"), "0 5 * * *")], {})
     assert first != second
 
 
-def test_equal_jobs_are_numbered_by_their_times_and_not_by_their_lines():
-    morning, evening = (("x",), "0 8 * * *"), (("x",), "30 9 * * *")
-    first, second = name_jobs([morning, evening])
-    assert second == f"{first}-2"
-    assert name_jobs([evening, morning]) == [second, first]
+def names(*times: str, earlier: dict[str, str] | None = None) -> list[str]:
+    """The names of lines that run one command at these times."""
+    return name_jobs([(("x",), time) for time in times], earlier or {})
+
+
+def test_without_earlier_names_the_order_of_lines_means_nothing():
+    morning, evening = names("0 8 * * *", "30 9 * * *")
+    assert evening.startswith(f"{morning}-")
+    assert names("30 9 * * *", "0 8 * * *") == [evening, morning]
+
+
+def test_a_second_line_does_not_rename_the_first():
+    [only] = names("30 9 * * *")
+    first, second = names("0 8 * * *", "30 9 * * *", earlier={only: "30 9 * * *"})
+    assert second == only
+    assert first != only
+
+
+def test_a_line_whose_time_changes_keeps_its_name_among_others():
+    before = dict(zip(names("a", "b", "c"), "abc", strict=True))
+    assert names("a", "d", "c", earlier=before) == list(before)
+
+
+def test_a_line_that_stands_there_twice_has_two_names():
+    first, second, third = names("a", "a", "a")
+    assert len({first, second, third}) == 3
+    assert names("a", "a", earlier=dict.fromkeys((first, second), "a")) == [first, second]
+
+
+def test_numbers_that_names_had_before_are_kept():
+    [plain] = names("a")
+    assert names("b", "a", earlier={plain: "a", f"{plain}-2": "b"}) == [f"{plain}-2", plain]
+
+
+TIMES = st.lists(st.sampled_from("abcdef"), max_size=6, unique=True)
+
+
+@given(before=TIMES, after=TIMES)
+def test_names_of_lines_that_stay_never_move(before: list[str], after: list[str]):
+    earlier = dict(zip(names(*before), before, strict=True))
+    now = names(*after, earlier=earlier)
+    assert len(set(now)) == len(now)
+    for name, time in zip(now, after, strict=True):
+        assert earlier.get(name) == time or time not in before
+    # What changed is handed on: new names come only where there are more lines than before.
+    assert len(set(now) - earlier.keys()) == max(0, len(after) - len(before))
