@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import click
 
+from engine.cli.options import Number
 from loadtest import run_real, run_virtual
 from loadtest.figures import Figures, figures_of
 from loadtest.foresight import foresee
@@ -71,13 +72,13 @@ def _options(function: Callable[..., int]) -> Callable[..., int]:
             ),
             click.option("--receivers", type=click.IntRange(1, 100), default=1),
             click.option("--delay", type=click.IntRange(0, 60_000), default=0, help="ms."),
-            click.option("--fail-rate", type=click.FloatRange(0, 1), default=0.0),
+            click.option("--fail-rate", type=Number(0, 1), default=0.0),
             click.option("--seconds", type=click.IntRange(1, SECONDS_MAX), help="The window."),
             click.option("--outage", type=click.IntRange(0, 86_400), help="Seconds."),
             click.option("--mix", default=REALISTIC_MIX, help="Of a fleet, in percent by period."),
             click.option(
                 "--disk",
-                type=click.FloatRange(0, 1_000),
+                type=Number(0, 1_000),
                 default=2.0,
                 help="Virtual ms of a crossing to the database's thread.",
             ),
