@@ -39,10 +39,15 @@ def db(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def put(
-    db: sqlite3.Connection, name: str, *, now_ms: int = NOW_MS - 10_000, **document: Any
+    db: sqlite3.Connection,
+    name: str,
+    *,
+    tenant: str = "default",
+    now_ms: int = NOW_MS - 10_000,
+    **document: Any,
 ) -> None:
     document.setdefault("target", {"url": "http://a.example/x"})
-    draft = read_schedule(document, tenant="default", name=name)
+    draft = read_schedule(document, tenant=tenant, name=name)
     schedules.put_draft(db, draft, now_ms)
 
 
@@ -121,6 +126,12 @@ def test_deadlines_shorter_than_the_largest_jitter_are_counted_by_timetable(db: 
     put(db, "b", every=60, deadline_seconds=900)
     put(db, "c", every=60)
     assert deadlines(db, (), START, START + DAY) == {(1, None): {30: 1}}
+
+
+def test_the_deadlines_of_one_tenant_are_counted_alone(db: sqlite3.Connection):
+    put(db, "a", every=60, deadline_seconds=30)
+    put(db, "a", every=60, deadline_seconds=20, tenant="acme")
+    assert deadlines(db, (), START, START + DAY, tenant="acme") == {(1, None): {20: 1}}
 
 
 def test_a_sample_of_few_schedules_is_all_of_them(db: sqlite3.Connection):
