@@ -37,9 +37,16 @@ def run(config: Config) -> int:
     Raises the errors of `core.errors` for what a person can put right.
     """
     log_to_stderr()
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(config))
+
+
+def settle_interpreter() -> None:
+    """Set the interpreter up for an engine that has started: its threads, its collector."""
+    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+    gc.collect()
+    gc.freeze()  # What is there now stays; collections need not walk over it.
+    gc.set_threshold(GC_THRESHOLD, 20, 20)
 
 
 async def _run(config: Config) -> int:
@@ -55,9 +62,7 @@ async def _run(config: Config) -> int:
         async with engine:
             server = await start_server(create_app(engine), listener)
             try:
-                gc.collect()
-                gc.freeze()  # What is there now stays; collections need not walk over it.
-                gc.set_threshold(GC_THRESHOLD, 20, 20)
+                settle_interpreter()
                 log.info("listening", on=server.listen)
                 await _first_of(stop.wait(), engine.failed())
                 await engine.drain()

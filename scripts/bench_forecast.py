@@ -12,7 +12,6 @@ how late it is. The same is noted without a question, since a busy machine is la
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import sqlite3
@@ -36,7 +35,7 @@ from engine.core.herd_document import Change, Span
 from engine.core.identity import jitter_offset_ms, schedule_id
 from engine.core.model import CronTrigger, IntervalTrigger, Schedule, Trigger
 from engine.core.timetable import default_jitter
-from engine.process import GC_THRESHOLD, SWITCH_INTERVAL_SECONDS
+from engine.process import settle_interpreter
 from engine.services.forecast import Forecasts
 from engine.store.database import DATABASE_NAME, prepare
 from engine.store.herd import SqliteHerd
@@ -58,15 +57,12 @@ def main() -> None:
     parser.add_argument("--timetables", type=int, default=2_000)
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
     print(json.dumps({"load": os.getloadavg()[0]}))
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / DATABASE_NAME
         prepare(path)
         fill(path, options.schedules, options.timetables)
-        gc.collect()
-        gc.freeze()  # As the engine does when it has started.
-        gc.set_threshold(GC_THRESHOLD, 20, 20)
+        settle_interpreter()
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(measure(path, options.repeat))
 

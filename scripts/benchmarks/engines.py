@@ -1,6 +1,7 @@
 """What is measured: a store, an engine in this process, an engine in a process of its own."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ from engine.clock import SystemClock
 from engine.config import Config
 from engine.core.document import read_schedule
 from engine.core.model import Draft
-from engine.process import SWITCH_INTERVAL_SECONDS
+from engine.process import settle_interpreter
 from engine.store.database import DATABASE_NAME, prepare
 from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key
@@ -79,17 +80,17 @@ async def until(condition: Callable[[], bool], *, seconds: float) -> None:
 
 
 @asynccontextmanager
-async def engine_here(directory: Path, *, concurrency: int) -> AsyncIterator[Engine]:
-    """An engine in this process, set up as `offbeat run` does it."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
+async def engine_here(directory: Path) -> AsyncIterator[Engine]:
+    """An engine in this process, and the interpreter as `offbeat run` sets it up."""
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
     try:
-        async with Engine(
-            Config(data_dir=directory, rate=RATE, burst=RATE, concurrency=concurrency)
-        ) as engine:
+        async with Engine(Config(data_dir=directory, rate=RATE, burst=RATE)) as engine:
+            settle_interpreter()
             yield engine
     finally:
         sys.setswitchinterval(interval)
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
 
 
 class Process(NamedTuple):

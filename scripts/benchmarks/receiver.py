@@ -1,8 +1,8 @@
 """A receiver that costs almost nothing, so that the client under test is the bottleneck.
 
 A process of its own answers every request on a keep-alive connection with the same 200. It tells
-requests apart by their blank lines and `Content-Length`, and says over a pipe when each arrived
-(`time.monotonic`, which processes of one machine share).
+requests apart by their blank lines and `Content-Length`, and says over a pipe when each arrived and
+when it was due.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import socket
 import time
-from array import array
+from datetime import datetime
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import cast
@@ -32,12 +32,14 @@ class Receiver:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/hook"
 
-    def arrivals(self) -> "array[float]":
-        """When each request since the last call arrived, in seconds and in order."""
+    def arrivals(self) -> list[tuple[float, float]]:
+        """The requests since the last call: when each arrived and was due, or 0 if it says not.
+
+        In order, in seconds of the calendar.
+        """
         self._pipe.send("arrivals")
-        answer = self._pipe.recv()
-        assert isinstance(answer, array)
-        return answer
+        seen: list[tuple[float, bytes]] = self._pipe.recv()
+        return [(instant, _seconds(due)) for instant, due in seen]
 
     def stop(self) -> None:
         self._pipe.send("stop")
@@ -54,8 +56,12 @@ def start_receiver() -> Receiver:
     return Receiver(process, ours.recv(), ours)
 
 
+def _seconds(instant: bytes) -> float:
+    return datetime.fromisoformat(instant.decode()).timestamp() if instant else 0.0
+
+
 class _Answering(asyncio.Protocol):
-    def __init__(self, arrivals: "array[float]") -> None:
+    def __init__(self, arrivals: list[tuple[float, bytes]]) -> None:
         self._arrivals = arrivals
         self._received = b""
         self._transport: asyncio.Transport
@@ -65,20 +71,22 @@ class _Answering(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        while self._take_request():
-            self._arrivals.append(time.monotonic())
+        while (head := self._take_head()) is not None:
+            _, _, due = head.partition(b"\r\nX-Fire-After: ")
+            self._arrivals.append((time.time(), due.partition(b"\r\n")[0]))
             self._transport.write(ANSWER)
 
-    def _take_request(self) -> bool:
+    def _take_head(self) -> bytes | None:
+        """The head of the next request that is here whole."""
         head, blank, _ = self._received.partition(b"\r\n\r\n")
         if not blank:
-            return False
+            return None
         _, _, length = head.partition(b"\r\nContent-Length: ")
         whole = len(head) + 4 + int(length.partition(b"\r\n")[0] or 0)
         if len(self._received) < whole:
-            return False
+            return None
         self._received = self._received[whole:]
-        return True
+        return head
 
 
 def _serve(pipe: Connection) -> None:
@@ -88,7 +96,8 @@ def _serve(pipe: Connection) -> None:
 
 async def _answer_until_stopped(pipe: Connection) -> None:
     loop = asyncio.get_running_loop()
-    arrivals, stopped = array("d"), asyncio.Event()
+    stopped = asyncio.Event()
+    arrivals: list[tuple[float, bytes]] = []
 
     def obey() -> None:
         try:

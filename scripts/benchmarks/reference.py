@@ -39,7 +39,7 @@ async def default_loop(url: str, count: int, concurrency: int) -> float:
 async def tuned_loop(url: str, count: int, concurrency: int) -> float:
     """aiohttp's session with all that a delivery does not need switched off."""
     async with _tuned_session(url, concurrency) as send:
-        with quiet_collector():
+        with _quiet_collector():
             return await in_flight(send, count, concurrency)
 
 
@@ -54,7 +54,7 @@ async def paced_loop(url: str, waits: Sequence[float], concurrency: int) -> list
             late.append(loop.time() - due)
             tasks.append(asyncio.ensure_future(send()))
 
-        with quiet_collector():
+        with _quiet_collector():
             now = loop.time()
             for wait in waits:
                 loop.call_at(now + wait, start, now + wait)
@@ -104,8 +104,8 @@ async def in_flight(send: Callable[[], Awaitable[None]], count: int, concurrency
 
 
 @contextmanager
-def quiet_collector() -> Iterator[None]:
-    """`gc.freeze` and a higher threshold, as the engine sets them."""
+def _quiet_collector() -> Iterator[None]:
+    """`gc.freeze` and a higher threshold, so that no pass over old objects falls into the loop."""
     threshold = gc.get_threshold()
     gc.collect()
     gc.freeze()
