@@ -1,5 +1,6 @@
 """Instants at the ends of the calendar, to a real engine: whatever is asked, no answer is a bug."""
 
+import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -7,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from engine.web import application
 from tests.web.keyed import Answer, Node, node_on
 
 EDGES = (
@@ -67,6 +69,14 @@ def test_a_span_is_answered_or_refused_with_what_is_allowed(node: Node, route: s
             assert start[:4] <= end[:4], f"{query} holds nothing and is not refused"
         statuses.add(answer.status)
     assert statuses == {200, 422}
+
+
+@pytest.mark.parametrize("path", [r.path for r in application.ROUTES if r.method == "GET"])
+def test_no_route_is_broken_by_an_instant(node: Node, path: str):
+    """Those above, and whichever is added later."""
+    path = re.sub(r"\{\w+\}", "cron", path)
+    for name, edge in product(("from", "to", "at", "after"), EDGES):
+        assert ask(node, "GET", f"{path}?{name}={edge}").status < 500, (path, name, edge)
 
 
 @pytest.mark.parametrize("route", ROUTES)
