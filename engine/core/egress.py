@@ -10,9 +10,13 @@ be reached directly: behind `64:ff9b::/96` there is still the public alone.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Network, ip_address, ip_network
 
 from engine.core.addresses import Address, Kind, Network, carried, kind_of, read_address
+
+LITERALS_SHARED_MAX = 4_096
+"""Addresses in URLs that are kept read: a batch of schedules calls few of them."""
 
 Refusal = Callable[[Address, int], str | None]
 """Judges an address and a port: why it is refused, and what would allow it; None: it may be."""
@@ -88,11 +92,16 @@ def read_opening(text: str) -> Opening:
 def literal_of(url: str) -> tuple[Address, int] | None:
     """Address and port of a URL as `url_rules` leaves it; None when its host is a name."""
     match = _LITERAL.match(url)
-    if match is None:
-        return None
-    address = read_address(match["ipv6"] or match["ipv4"])
+    return None if match is None else _literal(*match.group("scheme", "ipv6", "ipv4", "port"))
+
+
+@lru_cache(maxsize=LITERALS_SHARED_MAX)
+def _literal(
+    scheme: str, ipv6: str | None, ipv4: str | None, port: str | None
+) -> tuple[Address, int]:
+    address = read_address(ipv6 or ipv4 or "")
     assert address is not None, "url_rules let no other spelling pass"
-    return address, int(match["port"] or (443 if match["scheme"] == "https" else 80))
+    return address, int(port or (443 if scheme == "https" else 80))
 
 
 def _line(address: Address, port: int) -> str:

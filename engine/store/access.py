@@ -88,8 +88,7 @@ def refuse_strangers(path: Path, own: str) -> None:
 def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None:
     """Count a schedule that is about to be stored. Raises `LimitReached`, before any write."""
     values = {"tenant": tenant, "now": now_ms, "default_max": SCHEDULES_MAX}
-    # All rows are fetched, or the statement would not be done.
-    if not db.execute(SQL["count_new_schedule"], values).fetchall():
+    if db.execute(SQL["count_new_schedule"], values).rowcount == 0:
         quota = get_tenant(db, tenant).quotas.schedules_max
         most = SCHEDULES_MAX if quota is None else quota
         detail = f"schedules_max of this tenant is {most:,}: delete schedules, or ask for more"

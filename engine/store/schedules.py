@@ -204,8 +204,10 @@ def _check_revision(if_match: int, previous: Schedule | None, *, live: bool) -> 
 
 
 def _row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:
-    rows = named_rows(db, SQL["get_schedule"], (public_id,))
-    return rows[0] if rows else None
+    if db.execute(SQL["has_schedule"], (public_id,)).fetchone() is None:
+        return None
+    (row,) = named_rows(db, SQL["get_schedule"], (public_id,))
+    return row
 
 
 def _store(
