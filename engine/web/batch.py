@@ -10,8 +10,8 @@ Each line is a schedule with its `name`, stored as a PUT would. Each gets a resu
 and `errors` of the problem that a PUT would have answered. The answer is 200 even when lines
 failed: they are independent, and sending a batch again is harmless.
 
-Two thousand schedules are one commit, so that 100,000 take seconds; a few dozen are read between two
-looks at the loop, so that deliveries keep their time meanwhile.
+Two thousand schedules are one commit, so that 100,000 take seconds; a few dozen are read between
+two looks at the loop, so that deliveries keep their time meanwhile.
 """
 
 import asyncio
