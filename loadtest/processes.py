@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from http.client import HTTPConnection
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,7 +27,11 @@ START_SECONDS_MAX = 60.0
 """For an engine to listen; a journal of millions of rows is not read at start."""
 
 ANSWER_SECONDS_MAX = 600.0
-"""For a batch of all schedules."""
+"""For a batch."""
+
+BATCH_SCHEDULES_MAX = 50_000
+"""Schedules of one request: it is sent whole before its answer is read, and the engine holds the
+results of some 100,000 meanwhile."""
 
 STOP_SECONDS_MAX = 60.0
 """More than the engine's own drain timeout."""
@@ -137,16 +142,9 @@ class Engine:
 
     def put(self, documents: Iterable[dict[str, Any]]) -> None:
         """Store the schedules; every one must be taken."""
-        connection = HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_SECONDS_MAX)
-        headers = {"Content-Type": "application/x-ndjson"}
-        connection.request("POST", "/v1/schedules:batch", _chunks(documents), headers)
-        response = connection.getresponse()
-        for line in response.read().splitlines():
-            if b'"created"' not in line:
-                raise LoadtestError(f"a schedule was not taken: {line.decode()}")
-        if response.status != 200:
-            raise LoadtestError(f"the batch was answered with {response.status}")
-        connection.close()
+        left = iter(documents)
+        while part := list(islice(left, BATCH_SCHEDULES_MAX)):
+            self._put_part(part)
 
     def now_ms(self) -> int:
         """The engine's calendar."""
@@ -167,6 +165,18 @@ class Engine:
             process.kill()
             process.wait()
             raise LoadtestError(f"the engine did not stop; see {self._log}") from None
+
+    def _put_part(self, documents: list[dict[str, Any]]) -> None:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_SECONDS_MAX)
+        headers = {"Content-Type": "application/x-ndjson"}
+        connection.request("POST", "/v1/schedules:batch", _chunks(documents), headers)
+        response = connection.getresponse()
+        for line in response.read().splitlines():
+            if b'"created"' not in line:
+                raise LoadtestError(f"a schedule was not taken: {line.decode()}")
+        if response.status != 200:
+            raise LoadtestError(f"the batch was answered with {response.status}")
+        connection.close()
 
     def _wait_for_port(self, begin: int) -> int:
         deadline = time.monotonic() + START_SECONDS_MAX
