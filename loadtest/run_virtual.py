@@ -43,7 +43,7 @@ MEMORY = Path("/dev/shm")
 """What is simulated is time; a disk would only slow it."""
 
 PUT_AT_ONCE = 1_000
-"""Schedules of one commit, as the API's batches have it."""
+"""Schedules of one commit."""
 
 STEP_MS = 1_000
 """Between two looks at how far it has come."""

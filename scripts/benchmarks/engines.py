@@ -25,6 +25,7 @@ from engine.store.journal import SqliteJournal
 from engine.store.master_key import own_master_key
 from engine.store.sqlite import SqliteSchedules
 from engine.store.writer import Reader, Writer
+from engine.web.batch import STORED_AT_ONCE
 
 RATE = 100_000
 """Tokens a second, and in one burst: the bucket is passed and stands in nobody's way."""
@@ -32,7 +33,6 @@ RATE = 100_000
 NOWHERE = "http://127.0.0.1:9/"
 """For what is never sent."""
 
-STORED_AT_ONCE = 1_000
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 

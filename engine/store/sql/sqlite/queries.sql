@@ -57,7 +57,7 @@ VALUES (:digest, :url, :method, :headers, :body, :body_kind, :timeout_seconds) R
 SELECT url, method, headers, body, body_kind, timeout_seconds FROM target WHERE id = ?;
 
 -- name: has_schedule
--- Looking in vain for a row of fifty columns costs three times this, and a batch is mostly new.
+-- Before `get_schedule`, whose fifty columns are dear to look for in vain: a batch is mostly new.
 SELECT 1 FROM schedule WHERE public_id = ?;
 
 -- name: get_schedule
@@ -116,9 +116,6 @@ UPDATE schedule SET failures = failures + 1 WHERE id = ? RETURNING failures;
 
 -- name: clear_failures
 UPDATE schedule SET failures = 0 WHERE id = ? AND failures > 0;
-
--- name: get_schedule_public_id
-SELECT public_id FROM schedule WHERE id = ?;
 
 -- name: slice_page_end
 -- Where a page of `limit` schedules of this slice ends; no row when the rest of it fits in one page.
@@ -964,9 +961,6 @@ WITH RECURSIVE owner (name) AS (
   SELECT (SELECT min(tenant) FROM schedule WHERE tenant > owner.name) FROM owner WHERE owner.name IS NOT NULL)
 SELECT owner.name FROM owner
 WHERE EXISTS (SELECT 1 FROM schedule WHERE tenant = owner.name AND deleted_at IS NULL);
-
--- name: count_tenants
-SELECT count(*) FROM tenant;
 
 -- name: is_tenant_in_use
 -- Deleted schedules count while runs of theirs remain: the next owner of the name would see them.
