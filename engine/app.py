@@ -1,12 +1,10 @@
 """The composition root: the only module that knows concrete classes and puts them together."""
 
 import asyncio
-import os
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -20,8 +18,9 @@ from engine.core.access import ApiKey
 from engine.core.addresses import Address
 from engine.core.bucket import TokenBucket
 from engine.core.egress import Egress
-from engine.core.errors import ConfigError, DataDirectoryLocked, first_cause
+from engine.core.errors import ConfigError
 from engine.core.identity import Signer, derive_secret, format_instant
+from engine.loops import Loops
 from engine.secret_file import read_admin_key
 from engine.services.connector import trusting
 from engine.services.dispatcher import Dispatcher
@@ -43,23 +42,20 @@ from engine.services.tenants import Tenants
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
-from engine.store.access import SqliteKeys, SqliteTenants, refuse_strangers
+from engine.store.access import SqliteKeys, SqliteTenants
 from engine.store.attribution import SqliteAttributions
 from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
-from engine.store.database import DATABASE_NAME, WAL_RESET_FIXED, inspect, prepare, take_lock
+from engine.store.database import WAL_RESET_FIXED
+from engine.store.directory import DataDirectory, hold
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
-from engine.store.master_key import master_key, remember_key
 from engine.store.monitor import SqliteHerdRecords
 from engine.store.sqlite import SqliteFlows, SqliteRuns, SqliteSchedules
 from engine.store.writer import Reader, Writer
 
 SECRET_VERSION = 1
 """Of the derived signing secrets; rotation will raise it."""
-
-LOCK_RETRY_SECONDS = 0.1
-"""How often a waiting engine looks again: short beside a container's replacement."""
 
 SIGNERS_KEPT = 1_024
 """Tenants whose HMAC keys are kept ready."""
@@ -86,9 +82,8 @@ class Engine:
         self._make_transport = transport or self._own_transport
         self.own_addresses = OwnAddresses()
         self._busy = busy
-        self._lock: int | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._failure: asyncio.Future[None] | None = None
+        self._directory: DataDirectory | None = None
+        self._loops = Loops()
         self._state = "starting"
         self.clock = clock or SystemClock(start_ms=config.clock_start_ms)
         self.tenant = config.tenant
@@ -124,7 +119,7 @@ class Engine:
         try:
             async with asyncio.timeout(self._config.drain_timeout_seconds):
                 await asyncio.wait(
-                    [self._dispatching, self._failed()], return_when="FIRST_COMPLETED"
+                    [self._dispatching, self._loops.failure], return_when="FIRST_COMPLETED"
                 )
         except TimeoutError:
             log.warning("drain_timeout", abandoned=self.dispatcher.inflight)
@@ -138,7 +133,7 @@ class Engine:
 
     async def failed(self) -> None:
         """Wait until one of the loops fails, and raise its error."""
-        await asyncio.shield(self._failed())
+        await asyncio.shield(self._loops.failure)
 
     def unready(self) -> list[str]:
         """Why the engine cannot do its work right now; empty when it can."""
@@ -164,7 +159,14 @@ class Engine:
     async def _start(self) -> None:
         file = self._config.admin_key_file
         admin = read_admin_key(file, self.tenant) if file else None
-        path = await self._take_directory(keyless=admin is None)
+        self._directory = await hold(
+            self._config.data_dir,
+            timeout_seconds=self._config.lock_timeout_seconds,
+            on_locked=self.on_locked,
+            sole_tenant=self.tenant if admin is None else None,
+            key_file=self._config.master_key_file,
+        )
+        self._master, path = self._directory.master, self._directory.path
         self._writer = Writer(self.clock, path, busy=self._busy)
         self._writer.on_commit = self.figures.commit
         journal_reader, api_reader, herd_reader = (Reader(path, busy=self._busy) for _ in range(3))
@@ -179,7 +181,7 @@ class Engine:
         self._egress = Egress(openings=self._config.egress_allow, private=keyless)
         self._assemble(journal_reader, api_reader, herd_reader)
         self._assemble_tenancy(api_reader)
-        self._spawn(self._writer.run())
+        self._loops.start(self._writer.run())
         await self.tenants.load()
         await self._refuse_earlier_clock()
         progress = await self._journal.begin_life(self.clock.now_ms())
@@ -197,8 +199,8 @@ class Engine:
             self.nodes,
         )
         for loop in loops:
-            self._spawn(loop.run())
-        self._dispatching = self._spawn(self.dispatcher.run())
+            self._loops.start(loop.run())
+        self._dispatching = self._loops.start(self.dispatcher.run())
         self._state = "running"
         log.info(
             "started",
@@ -222,30 +224,6 @@ class Engine:
                 f"--listen {self.listen} is open to others: name a file with the first key in "
                 "OFFBEAT_AUTH__ADMIN_KEY_FILE, or listen on 127.0.0.1 or unix:PATH"
             )
-
-    async def _take_directory(self, *, keyless: bool) -> Path:
-        """Lock the data directory and make its database ready; the database's path."""
-        directory = self._config.data_dir
-        waited = 0.0
-        while True:
-            try:
-                self._lock = take_lock(directory)
-                break
-            except DataDirectoryLocked:
-                if waited >= self._config.lock_timeout_seconds:
-                    raise
-            await asyncio.sleep(LOCK_RETRY_SECONDS)
-            waited += LOCK_RETRY_SECONDS
-        self.on_locked()
-        path = directory / DATABASE_NAME
-        is_new = not inspect(path)
-        if keyless and not is_new:
-            refuse_strangers(path, self.tenant)
-        # The key comes first: killed before the journal is there, the directory is still new.
-        self._master = master_key(path, self._config.master_key_file, is_new=is_new)
-        prepare(path)
-        remember_key(path, self._master)
-        return path
 
     def _assemble(self, journal_reader: Reader, api_reader: Reader, herd_reader: Reader) -> None:
         config, clock, figures = self._config, self.clock, self.figures
@@ -371,30 +349,12 @@ class Engine:
                 "this data directory's last instant: name another --data-dir or a later instant"
             )
 
-    def _spawn(self, loop: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(loop)
-        task.add_done_callback(self._on_end)
-        self._tasks.append(task)
-        return task
-
-    def _on_end(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) and not self._failed().done():
-            self._failed().set_exception(first_cause(error))
-
-    def _failed(self) -> asyncio.Future[None]:
-        if self._failure is None:
-            self._failure = asyncio.get_running_loop().create_future()
-            self._failure.add_done_callback(lambda f: f.cancelled() or f.exception())
-        return self._failure
-
     async def _release(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._loops.stop()
         if hasattr(self, "transport"):
             await self.transport.close()
         for connection in reversed(getattr(self, "_connections", ())):
             await connection.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if self._directory is not None:
+            self._directory.release()
+            self._directory = None

@@ -32,7 +32,8 @@ LAYERS = {
     "store": {"store", "core", "clock", "secret_file"},
     "services": {"services", "store", "core", "clock", "config"},
     "web": {"web", "services", "store", "core", "clock", "config"},
-    "app": {"services", "store", "core", "clock", "config", "secret_file"},
+    "loops": {"core"},
+    "app": {"services", "store", "core", "clock", "config", "secret_file", "loops"},
     "process": {"app", "web", "services", "config"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
     | {"secret_file"},
