@@ -105,7 +105,7 @@ SQL_CONTROL = re.compile(r"\s*(PRAGMA|BEGIN IMMEDIATE|COMMIT|ROLLBACK|SAVEPOINT|
 VAGUE = re.compile(r"(^|_)(utils?|common|helpers?|base|managers?|misc)($|_)")
 VAGUE_CLASS = re.compile(r"(Utils?|Helpers?|Manager|Base)$|^Base[A-Z]")
 SUPPRESSION = re.compile(
-    r"#\s*(type:\s*ignore|noqa)(?P<codes>\[[\w,-]+\]|:\s*[A-Z]+\d+(,\s*\w+)*)?"
+    r"#\s*(type:\s*ignore|noqa|nosec)(?P<codes>\[[\w,-]+\]|:?\s*[A-Z]+\d+(,\s*\w+)*)?"
 )
 
 
@@ -285,6 +285,7 @@ BAD = [
     (reasons, "engine/app.py", "x = 1  # type: ignore", "needs the code and the reason"),
     (reasons, "engine/app.py", "x = 1  # type: ignore[misc]", "needs the code and the reason"),
     (reasons, "tests/x.py", "x = 1  # noqa", "needs the code and the reason"),
+    (reasons, "engine/app.py", "x = 1  # nosec", "needs the code and the reason"),
     (reasons, "engine/app.py", "try: f()\nexcept Exception: pass", "name the exceptions"),
     (reasons, "engine/app.py", "try: f()\nexcept: pass", "name the exceptions"),
     (sql, "engine/store/x.py", "q = 'SELECT id FROM t'", "queries.sql"),
