@@ -12,7 +12,7 @@ import click
 
 from engine.cli.client import Client, schedule_path
 from engine.cli.delay_bars import waterfall
-from engine.cli.options import Server, example, instant, output, server
+from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import local_time, show_json, talk
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
 from engine.cli.schedules import when_of
@@ -35,7 +35,7 @@ MANUAL = "a manual run: asked for at this instant, without jitter"
         "offbeat explain nightly-report --at 2027-03-28T01:00:00Z",
     ),
 )
-@click.argument("name")
+@click.argument("name", type=identifier)
 @click.option(
     "--at", "at_ms", type=instant, help="The occurrence then, or the one before (default: next)."
 )

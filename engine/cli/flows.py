@@ -1,9 +1,11 @@
 """`offbeat flows`: what is limited, fair and broken together, and setting its limits."""
 
+from urllib.parse import quote
+
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, output, server
+from engine.cli.options import Server, example, identifier, output, server
 from engine.cli.output import show_json, show_table
 
 
@@ -42,7 +44,7 @@ def command(context: click.Context, *, server: Server, form: str) -> None:
 
 
 @command.command("limit", epilog=example("offbeat flows limit api.example.com:443 --rate 50"))
-@click.argument("key")
+@click.argument("key", type=identifier)
 @click.option("--rate", type=int, help="Attempts a second at most; without it, no limit.")
 @click.option("--parallelism", type=int, help="Attempts under way at most (default 20).")
 @click.option("--pause", "paused", is_flag=True, help="Send nothing until the next `limit`.")
@@ -53,7 +55,7 @@ def limit(
     """Set the limits of the flow KEY; what is left out becomes the default."""
     body = {"rate": rate, "parallelism": parallelism, "paused": paused}
     with Client(server) as client:
-        show_json(client.call("PUT", f"/v1/flows/{key}", body=body))
+        show_json(client.call("PUT", f"/v1/flows/{quote(key, safe='')}", body=body))
 
 
 def _rate(effective: int | None, limit: int | None) -> str:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, output, server, tenant_name
+from engine.cli.options import Server, example, identifier, output, server, tenant_name
 from engine.cli.output import show_json, show_table, talk
 from engine.core.access import Scope
 
@@ -59,7 +59,7 @@ def list_all(*, server: Server, form: str) -> None:
 
 
 @command.command("revoke", epilog=example("offbeat key revoke k5x2mbqy4w7c3nzd"))
-@click.argument("key_id", metavar="ID")
+@click.argument("key_id", metavar="ID", type=identifier)
 @server
 def revoke(*, key_id: str, server: Server) -> None:
     """Revoke the key ID; it is unknown from the next request on."""

@@ -111,6 +111,16 @@ def instant(text: str) -> int:
         raise click.BadParameter(str(error)) from None
 
 
+def identifier(text: str) -> str:
+    """The type of an argument that says which one is meant: any text, for the engine to look up.
+
+    Not the empty one, which would make the address of something else: of the list.
+    """
+    if not text:
+        raise click.BadParameter("it is empty: write which one is meant")
+    return text
+
+
 def schedule_name(text: str) -> str:
     """The type of an option that takes a schedule's name, which the API would take, too."""
     if not is_name(text):

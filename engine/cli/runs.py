@@ -3,7 +3,7 @@
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, output, server
+from engine.cli.options import Server, example, identifier, output, server
 from engine.cli.output import show_json, show_table
 from engine.core.model import State
 
@@ -22,7 +22,7 @@ _COLUMNS = (
     "runs",
     epilog=example("offbeat runs", "offbeat runs --schedule nightly-report --state failed -o json"),
 )
-@click.option("--schedule", metavar="NAME", help="Of this schedule (name or id).")
+@click.option("--schedule", type=identifier, metavar="NAME", help="Of this schedule (name or id).")
 @click.option("--state", type=click.Choice([state.value for state in State]), help="In this state.")
 @click.option(
     "--limit",

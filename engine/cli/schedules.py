@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
-from engine.cli.options import Server, example, instant, output, server
+from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.identity import format_instant
 
@@ -46,7 +46,7 @@ def when_of(document: dict[str, Any]) -> str:
 
 
 @command.command("get", epilog=example("offbeat schedules get nightly-report"))
-@click.argument("name")
+@click.argument("name", type=identifier)
 @server
 def get(*, name: str, server: Server) -> None:
     """Print the document of the schedule NAME (JSON)."""
@@ -60,7 +60,7 @@ def get(*, name: str, server: Server) -> None:
         "offbeat schedules pause nightly-report --reason 'moving' --until 2026-12-01T06:00:00Z"
     ),
 )
-@click.argument("name")
+@click.argument("name", type=identifier)
 @click.option("--reason", metavar="TEXT", help="Shown to whoever asks why it rests.")
 @click.option("--until", "until_ms", type=instant, help="Resume by itself then.")
 @server
@@ -79,7 +79,7 @@ def pause(
 
 
 @command.command("resume", epilog=example("offbeat schedules resume nightly-report"))
-@click.argument("name")
+@click.argument("name", type=identifier)
 @server
 @output
 def resume(*, name: str, server: Server, form: str) -> None:
@@ -92,7 +92,7 @@ def resume(*, name: str, server: Server, form: str) -> None:
 
 
 @command.command("trigger", epilog=example("offbeat schedules trigger nightly-report"))
-@click.argument("name")
+@click.argument("name", type=identifier)
 @server
 @output
 def trigger(*, name: str, server: Server, form: str) -> None:
@@ -112,7 +112,7 @@ def trigger(*, name: str, server: Server, form: str) -> None:
         " --to 2026-11-08T00:00:00Z --dry-run"
     ),
 )
-@click.argument("name")
+@click.argument("name", type=identifier)
 @click.option("--from", "from_ms", type=instant, required=True, metavar="INSTANT")
 @click.option("--to", "to_ms", type=instant, required=True, metavar="INSTANT", help="Exclusive.")
 @click.option("--dry-run", is_flag=True, help="Only count.")
@@ -132,7 +132,7 @@ def backfill(
 
 
 @command.command("delete", epilog=example("offbeat schedules delete nightly-report"))
-@click.argument("name")
+@click.argument("name", type=identifier)
 @server
 def delete(*, name: str, server: Server) -> None:
     """Delete the schedule NAME; its unfinished runs are cancelled."""

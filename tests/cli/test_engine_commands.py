@@ -164,6 +164,29 @@ def test_what_does_not_exist_is_exit_code_4(asking: Offbeat):
     assert asking("runs", "--schedule", "sch_nothing").code == 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("schedules", verb) for verb in ("get", "pause", "resume", "trigger", "delete")),
+        ("schedules", "backfill", "--from", "2026-02-01T00:00:00Z", "--to", "2026-02-02T00:00:00Z"),
+        ("explain",),
+        ("flows", "limit"),
+        ("key", "revoke"),
+        ("runs", "--schedule"),
+    ],
+)
+def test_an_empty_name_is_exit_code_2(asking: Offbeat, command: tuple[str, ...]):
+    result = asking(*command, "")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert "it is empty: write which one is meant" in result.err
+
+
+@pytest.mark.parametrize("key", ["a/b?c=d", "[::1]:8080"])
+def test_a_flow_is_limited_under_its_key_as_written(asking: Offbeat, key: str):
+    limited = asking("flows", "limit", key, "--rate", "7")
+    assert (limited.code, json.loads(limited.out)["key"]) == (0, key)
+
+
 def test_an_imported_crontab_is_put_once_and_what_left_it_is_named(asking: Offbeat, tmp_path: Path):
     # C35 of the shared cases, over the API.
     crontab = tmp_path / "mine"
