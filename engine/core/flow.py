@@ -144,9 +144,9 @@ class Flow:
 
     @property
     def is_plain(self) -> bool:
-        """Nothing is under way and nothing remembered: it can be made again from its row."""
+        """It remembers nothing of its receiver: what it is can be made again from its row."""
         closed = self.breaker.door == Door.CLOSED and not self.breaker.failures
-        return not self.inflight and closed and self._throttled is None
+        return closed and self._throttled is None and self.sustained is None
 
     def withdraw(self, run: object) -> bool:
         """A run that was to start did not; the breaker has not closed."""

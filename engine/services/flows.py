@@ -49,8 +49,8 @@ class Flows:
         limits = await self._store.put(
             self._tenant, key, rate=rate, parallelism=parallelism, paused=paused
         )
-        if self._live.knows(limits.flow_id):
-            self._live.learn((limits,))
+        # Also of a flow that is not in memory: a page that is being read may have its old row.
+        self._live.learn((limits,))
         return self._state(limits)
 
     async def get(self, key: str) -> FlowState:

@@ -20,6 +20,9 @@ LOOKAHEAD_MS = 5_000
 PAGE_RUNS_MAX = 10_000
 """Runs read at once: some 10 ms of the reader's thread, 2 ms of the loop."""
 
+FORGET_EVERY_MS = 100
+"""How often a thousand flows are looked at: faster than any rate makes new ones, and 0.4 %."""
+
 IDLE_SECONDS = 0.5
 """How often to look without being told: retries come into sight as time goes on."""
 
@@ -42,6 +45,7 @@ class Loader:
         self._waiting = waiting
         self._planner = planner
         self._wake = asyncio.Event()
+        self._forgot_ms = 0
 
     def wake(self) -> None:
         """There is something to read, or room."""
@@ -64,12 +68,19 @@ class Loader:
         if not self._planner.is_current(now_ms):
             return False  # What waited through an absence is not to be held before it is spread.
         until_ms = min(now_ms + LOOKAHEAD_MS, self._planner.watermark_ms)
+        self._forget_flows()
         more = await self._read_on(until_ms)
         for flow_id, after, limit in self._waiting.drained():
             page = await self._read(after, until_ms, limit, flow_id)
             if page is not None:
                 self._waiting.read_back(flow_id, page, limit)
         return more
+
+    def _forget_flows(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._forgot_ms >= FORGET_EVERY_MS:
+            self._forgot_ms = now_ms
+            self._waiting.forget_idle_flows()
 
     async def _read_on(self, until_ms: int) -> bool:
         limit = min(PAGE_RUNS_MAX, self._waiting.room)
@@ -95,5 +106,7 @@ class Loader:
             )
         except Unavailable:
             return None
-        self._waiting.learn(page.flows)
+        # Of a flow that became known meanwhile, its row may be an old one.
+        waiting = self._waiting
+        waiting.learn(flow for flow in page.flows if not waiting.knows(flow.flow_id))
         return page.runs

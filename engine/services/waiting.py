@@ -9,6 +9,7 @@ as the flow drains. Everything here can be thrown away and read again.
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from engine.core.breaker import Door
 from engine.core.fairness import Class, FairQueue
@@ -22,6 +23,13 @@ RUNS_HELD_MAX = 50_000
 
 FLOW_RUNS_MIN = 100
 """What every flow may hold, however many there are (SPEC §8)."""
+
+FLOWS_KEPT_MAX = 20_000
+"""Flows in memory, some 14 MB, before those with nothing to do and to remember leave it; at twice
+as many, those leave that only remember: a breaker that is forgotten costs ten requests."""
+
+FLOWS_SEEN_AT_ONCE = 1_000
+"""Flows that are looked at in one turn of the loop, a third of a millisecond of it."""
 
 DUE_AT_ONCE = 200
 """Runs that enter the queue in one turn of the loop, half a millisecond of it: the first of a herd
@@ -44,7 +52,6 @@ class Waiting:
         self._of_flow: dict[int, int] = {}
         self._queue: FairQueue[HeldRun] = FairQueue(slots=slots)
         self._flows: dict[int, Flow] = {}
-        self._limits: dict[int, FlowLimits] = {}
         self.spilled: dict[int, DueRun] = {}
         self._stale: set[int] = set()  # Spilled flows of which a read under way may miss a run.
         self.reach = NOTHING
@@ -104,7 +111,6 @@ class Waiting:
     def learn(self, flows: Iterable[FlowLimits]) -> None:
         """Take flows in, or the new limits of known ones."""
         for limits in flows:
-            self._limits[limits.flow_id] = limits
             known = self._flows.get(limits.flow_id)
             if known is None:
                 self._flows[limits.flow_id] = Flow(
@@ -121,10 +127,17 @@ class Waiting:
                 self.on_hold()
 
     def forget_idle_flows(self) -> None:
-        """Drop flows with nothing held, under way or remembered; their rows say the rest."""
-        for flow_id, flow in list(self._flows.items()):
-            if flow_id not in self._of_flow and flow_id not in self.spilled and flow.is_plain:
-                del self._flows[flow_id]
+        """Look at some flows, the first first; drop those too many that have nothing to do.
+
+        Their limits are in their rows. Not while a page is read: it holds runs of known flows.
+        """
+        for flow_id in list(islice(self._flows, FLOWS_SEEN_AT_ONCE)):
+            if len(self._flows) <= FLOWS_KEPT_MAX:
+                return
+            flow = self._flows.pop(flow_id)
+            is_remembered = not flow.is_plain and len(self._flows) < 2 * FLOWS_KEPT_MAX
+            if is_remembered or self._is_used(flow):
+                self._flows[flow_id] = flow  # Behind the others: they are looked at before it.
 
     def hold(self, runs: Iterable[HeldRun]) -> None:
         """Take runs in, in order of due time; what goes beyond its flow's share spills."""
@@ -142,22 +155,21 @@ class Waiting:
         self.on_hold()
 
     def retry(self, runs: Iterable[HeldRun]) -> None:
-        """Runs that are due again; those within the reach are held, if there is room."""
+        """Runs that are due again; those within the reach are held, if there is room.
+
+        Of a flow that is not known here any more, the journal tells.
+        """
         for run in sorted(runs):
             if run.key > self.reach:
                 return
-            if not self.room:
+            if not self.room or not self.knows(run.flow_id):
                 self.shrink(run.due_ms)
                 return
             self.hold((run,))
 
     def bring_forward(self, runs: Iterable[HeldRun], now_ms: int) -> None:
-        """Runs whose turn in their line it is now; of a flow not known here, the journal tells."""
-        for run in runs:
-            if self.knows(run.flow_id):
-                self.retry((run._replace(held_until_ms=now_ms),))
-            else:
-                self.offer((run.key,))
+        """Runs whose turn in their line it is now."""
+        self.retry(run._replace(held_until_ms=now_ms) for run in runs)
 
     def offer(self, runs: Iterable[DueRun]) -> None:
         """Runs that an edit made due: the journal is read again from the earliest."""
@@ -282,6 +294,14 @@ class Waiting:
         """Forget a flow's runs, for the journal to be read again: they have new due times."""
         self._queue.clear(flow_id, self._drop)
         self.spilled.pop(flow_id, None)
+
+    def _is_used(self, flow: Flow) -> bool:
+        # What waits in the queue may have moved, and is held no longer.
+        return (
+            flow.inflight > 0
+            or flow.flow_id in self._of_flow
+            or self._queue.waiting_of(flow.flow_id) > 0
+        )
 
     def _push(self, run: HeldRun) -> None:
         self._queue.push(

@@ -1,9 +1,14 @@
 """The loader: pages from the journal, until everything in sight is held."""
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
+from engine.core.model import Outcome
+from engine.services.flows import Flows
 from engine.services.loader import PAGE_RUNS_MAX, Loader
-from engine.services.waiting import Waiting
+from engine.services.waiting import FLOWS_KEPT_MAX, Waiting
 from engine.store import DuePage, DueRun, FlowLimits, HeldRun
 from engine.testing import VirtualClock, run_virtual
 
@@ -108,6 +113,7 @@ def test_flows_that_are_read_back_one_after_the_other_do_not_outgrow_the_room() 
 def test_a_retry_turned_away_while_its_flow_is_read_is_read_the_next_time() -> None:
     """The read began before the retry was on disk, and ends after the retry came to memory."""
     waiting = Waiting(NOW_MS, slots=1)
+    waiting.learn([FLOW])
     waiting.extend(NOW_MS + 5_000)
     waiting.read_again(1, NOW_MS)
     ((flow_id, after, limit),) = waiting.drained()
@@ -117,3 +123,86 @@ def test_a_retry_turned_away_while_its_flow_is_read_is_read_the_next_time() -> N
     waiting.read_back(flow_id, [due_at(NOW_MS + 9, 1)], limit)
     assert waiting.drained() == []
     assert len(waiting) == 1
+
+
+def flows(first: int, last: int) -> list[FlowLimits]:
+    return [replace(FLOW, flow_id=n, key=f"{n}.example:443") for n in range(first, last + 1)]
+
+
+def known(waiting: Waiting) -> set[int]:
+    return {flow_id for flow_id in range(4 * FLOWS_KEPT_MAX) if waiting.knows(flow_id)}
+
+
+def a_minute_of_the_loader(waiting: Waiting) -> None:
+    async def main(clock: VirtualClock) -> None:
+        loading = asyncio.create_task(Loader(clock, Pages([]), waiting, Planned()).run())
+        await clock.run_for(60_000)
+        loading.cancel()
+
+    run_virtual(main, NOW_MS)
+
+
+def test_flows_beyond_those_kept_leave_memory_when_they_have_nothing_to_do() -> None:
+    waiting = Waiting(NOW_MS, slots=9)
+    waiting.learn(flows(1, FLOWS_KEPT_MAX + 3_000))
+    under_way, failed, moved, due, to_come = (
+        due_at(NOW_MS + (n == 5), n)._replace(flow_id=n) for n in range(1, 6)
+    )
+    # Its first place stays in the queue, behind the second one.
+    waiting.hold([moved._replace(due_ms=NOW_MS - 1, priority=2)])
+    waiting.advance(NOW_MS)
+    waiting.hold([under_way, failed, moved])
+    waiting.advance(NOW_MS)
+    assert waiting.take(0, 3) == [under_way, failed, moved]
+    waiting.end(failed, Outcome(name="connect_error"), 0)
+    waiting.end(moved, Outcome(name="success", status=200), 0)
+    waiting.hold([due, to_come])
+    waiting.advance(NOW_MS)
+
+    a_minute_of_the_loader(waiting)
+
+    assert known(waiting) == {*range(1, 6), *range(3_006, FLOWS_KEPT_MAX + 3_001)}
+
+
+def test_flows_that_only_remember_leave_at_twice_as_many() -> None:
+    waiting = Waiting(NOW_MS, slots=1)
+    for limits in flows(1, 2 * FLOWS_KEPT_MAX + 1_000):
+        waiting.learn([limits])
+        run = due_at(NOW_MS, limits.flow_id)._replace(flow_id=limits.flow_id)
+        waiting.hold([run])
+        waiting.advance(NOW_MS)
+        waiting.take(0, 1)
+        waiting.end(run, Outcome(name="connect_error"), 0)
+
+    a_minute_of_the_loader(waiting)
+
+    assert known(waiting) == set(range(1_001, 2 * FLOWS_KEPT_MAX + 1_001))
+
+
+def test_a_retry_of_a_flow_that_has_left_memory_is_read_from_the_journal() -> None:
+    waiting = Waiting(NOW_MS, slots=1)
+    waiting.extend(NOW_MS + 5_000)
+    waiting.retry([due_at(NOW_MS + 9, 1)])
+    assert (len(waiting), waiting.reaches(NOW_MS + 9)) == (0, False)
+
+
+def test_limits_that_are_set_while_an_old_row_is_read_hold() -> None:
+    class Stored:
+        async def put(self, *_: object, **limits: Any) -> FlowLimits:
+            return replace(FLOW, **limits)
+
+    class Overtaken(Pages):
+        async def due(self, *after: Any, **which: Any) -> DuePage:
+            page = await super().due(*after, **which)
+            await Flows(Stored(), waiting, tenant="default").put(
+                FLOW.key, rate=7, parallelism=3, paused=False
+            )
+            return page
+
+    waiting = Waiting(NOW_MS, slots=1)
+
+    async def main(clock: VirtualClock) -> None:
+        await Loader(clock, Overtaken([due_at(NOW_MS, 1)]), waiting, Planned()).run_once()
+
+    run_virtual(main, NOW_MS)
+    assert (waiting.flow(1).rate, waiting.flow(1).parallelism) == (7, 3)

@@ -1,12 +1,14 @@
 """Flows in the real engine: limits, breakers, fairness, memory (SPEC §8), in virtual time."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from engine.core.breaker import Door
 from engine.core.document import read_schedule
 from engine.core.model import Outcome
 from engine.services.transport import HttpRequest
+from engine.services.waiting import FLOWS_KEPT_MAX
 from tests.simulation.world import MINUTE_MS, World, put, simulate
 
 SUCCESS = Outcome(name="success", status=200)
@@ -54,6 +56,22 @@ def test_limits_set_through_a_flow_hold_at_once_and_after_a_restart(directory: P
         async with world.engine():
             await world.clock.run_for(5_000)
         assert 8 <= len(world.ledger) - first <= 11
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_flow_that_has_left_memory_comes_back_with_its_limits(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            for index in range(30):
+                await put(engine, f"s{index}", at="2026-11-30T12:01:20Z", flow_key="slow")
+            slow = await engine.flows.put("slow", rate=2, parallelism=5, paused=False)
+            others = range(1_000, 1_000 + FLOWS_KEPT_MAX)
+            engine.waiting.learn(replace(slow.limits, flow_id=n) for n in others)
+            await world.until("2026-11-30T12:01:00Z")
+            assert not engine.waiting.knows(slow.limits.flow_id)
+            await world.until("2026-11-30T12:01:25Z")
+        assert 8 <= len(world.ledger) <= 11  # Two a second for five seconds.
 
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
