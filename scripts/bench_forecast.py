@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -39,7 +40,7 @@ from engine.process import settle_interpreter
 from engine.services.forecast import Forecasts
 from engine.store.database import DATABASE_NAME, prepare
 from engine.store.herd import SqliteHerd
-from engine.store.rows import schedule_columns, timetable_spec
+from engine.store.rows import schedule_values, timetable_spec
 from engine.store.statements import statements
 from engine.store.writer import Reader
 
@@ -121,20 +122,24 @@ def fill(path: Path, schedules: int, timetables: int) -> None:
             created_at_ms=created_ms,
             updated_at_ms=created_ms,
         )
-        common = schedule_columns(schedule, timetable_id=1, target_id=1, flow_id=1)
         for number in range(schedules):
             which = number * 7_919 % len(ids)
             name = f"job-{number}"
             public_id = schedule_id("default", name)
-            own = {
-                "public_id": public_id,
-                "name": name,
-                "timetable_id": ids[which],
-                "flow_id": number % FLOWS + 1,
-                "jitter_seconds": jitters[which],
-                "offset_ms": jitter_offset_ms(public_id, jitters[which]),
-            }
-            db.execute(sql["put_schedule"], common | own)
+            definition = replace(
+                draft.definition,
+                schedule_id=public_id,
+                name=name,
+                jitter_seconds=jitters[which],
+                offset_ms=jitter_offset_ms(public_id, jitters[which]),
+            )
+            row = schedule_values(
+                replace(schedule, definition=definition),
+                timetable_id=ids[which],
+                target_id=1,
+                flow_id=number % FLOWS + 1,
+            )
+            db.execute(sql["put_schedule"], row)
         db.execute("COMMIT")
     print(json.dumps({"schedules": schedules, "timetables": len(ids)}))
 

@@ -18,6 +18,7 @@ global unicast (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056); each cloud's page 
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -31,6 +32,9 @@ from typing import Literal
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 Kind = Literal["public", "loopback", "private", "metadata", "special"]
+
+KINDS_KEPT = 4_096
+"""Addresses whose kind is remembered: a batch names few, and thirty networks are asked for each."""
 
 
 def read_address(text: str) -> Address | None:
@@ -48,6 +52,7 @@ def read_address(text: str) -> Address | None:
     return None if address.scope_id else address.ipv4_mapped or address
 
 
+@lru_cache(maxsize=KINDS_KEPT)
 def kind_of(address: Address) -> Kind:
     """Who could be there; the last resort is `special`, so that what is new is not public."""
     if _is_in(address, _METADATA):

@@ -16,7 +16,7 @@ Sources: RFC 3339 (instants), RFC 4648 §7 (base32hex), RFC 2104 (HMAC), Standar
 import hashlib
 import hmac
 import re
-from base64 import b32hexencode, b64decode, b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
@@ -29,14 +29,19 @@ MAX_INSTANT_MS = 253_402_300_799_999
 MAX_DEFAULT_JITTER_SECONDS = 60
 """A default must not surprise: a job on the hour still runs within its minute."""
 
+_BASE32HEX = "0123456789abcdefghijklmnopqrstuv"
+_BASE32HEX_PAIRS = [first + second for first in _BASE32HEX for second in _BASE32HEX]
+_PAIR_SHIFTS = range(120, -1, -10)
+# Two digits at a time: a batch makes 100,000 ids, and the codec of base64 takes 5 us for each.
+
 WEBHOOK_TOLERANCE_SECONDS = 300
 """How far a webhook's timestamp may be from the receiver's clock (Standard Webhooks)."""
 
 
 def schedule_id(tenant: str, name: str) -> str:
     """The id of a tenant's schedule: `sch_` and 26 characters of base32hex, the same for ever."""
-    digest = _sha256(f"{tenant}\0{name}")
-    return "sch_" + b32hexencode(digest[:16]).decode().rstrip("=").lower()
+    bits = int.from_bytes(_sha256(f"{tenant}\0{name}")[:16]) << 2  # 130: 26 digits of five.
+    return "sch_" + "".join([_BASE32HEX_PAIRS[bits >> shift & 1023] for shift in _PAIR_SHIFTS])
 
 
 def jitter_offset_ms(schedule_id: str, jitter_seconds: int, *, subsecond: bool = True) -> int:

@@ -26,9 +26,9 @@ from engine.store.access import count_new_schedule
 from engine.store.rows import (
     named_rows,
     run_of,
-    schedule_columns,
     schedule_of,
-    target_columns,
+    schedule_values,
+    target_values,
     timetable_spec,
 )
 from engine.store.statements import statements
@@ -251,10 +251,10 @@ def _store(
     if row is not None:
         _settle_past(db, row, previous, schedule, other_rules)
     timetable_id, target_id, flow_id = _intern(db, schedule)
-    columns = schedule_columns(
+    values = schedule_values(
         schedule, timetable_id=timetable_id, target_id=target_id, flow_id=flow_id
     )
-    (row_id,) = db.execute(SQL["put_schedule"], columns).fetchone()
+    (row_id,) = db.execute(SQL["put_schedule"], values).fetchone()
     released = settlement.release_held_runs(db, row_id, now_ms) if resumed else []
     settled = settlement.settle_runs(
         db,
@@ -373,10 +373,10 @@ def _intern(db: sqlite3.Connection, schedule: Schedule) -> tuple[int | None, int
     """The row ids of what schedules share: timetable (None for `at`), target, flow."""
     definition = schedule.definition
     spec = timetable_spec(definition.trigger)
-    target = target_columns(definition.target)
+    target = target_values(definition.target)
     key = definition.flow_key or default_key(definition.target.url)
     flow = {"tenant": definition.tenant, "key": key}
-    shared = {"spec": spec, "digest": target["digest"], **flow}
+    shared = {"spec": spec, "digest": target[0], **flow}
     timetable_id, target_id, flow_id = db.execute(SQL["get_shared_ids"], shared).fetchone()
     if spec is not None and timetable_id is None:
         (timetable_id,) = db.execute(SQL["insert_timetable"], (spec,)).fetchone()

@@ -51,7 +51,7 @@ GROUP BY t.id;
 
 -- name: insert_target
 INSERT INTO target (digest, url, method, headers, body, body_kind, timeout_seconds)
-VALUES (:digest, :url, :method, :headers, :body, :body_kind, :timeout_seconds) RETURNING id;
+VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id;
 
 -- name: get_target
 SELECT url, method, headers, body, body_kind, timeout_seconds FROM target WHERE id = ?;
@@ -78,12 +78,7 @@ INSERT INTO schedule (
   overlap, catch_up, catch_up_window_seconds, target_id, retry, flow_id, flow_key, priority,
   delete_after_completion, pause_after_failures, paused_at, pause_reason, paused_until, revision, created_at, updated_at
 ) VALUES (
-  :public_id, :tenant, :name, :labels, :timetable_id, :at, :written, :start_at, :end_at, :max_runs,
-  :counted_after, :owed_after, :last_owed, :jitter_seconds, :jitter_source, :offset_ms,
-  :deadline_seconds, :overlap, :catch_up, :catch_up_window_seconds, :target_id, :retry, :flow_id,
-  :flow_key, :priority,
-  :delete_after_completion, :pause_after_failures, :paused_at, :pause_reason, :paused_until,
-  :revision, :created_at, :updated_at
+  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 )
 ON CONFLICT (public_id) DO UPDATE SET
   labels = excluded.labels, timetable_id = excluded.timetable_id, at = excluded.at,
