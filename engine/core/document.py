@@ -21,6 +21,7 @@ from engine.core.errors import Fault, Invalid
 from engine.core.fairness import PRIORITIES
 from engine.core.fields import Fields
 from engine.core.identity import format_instant, jitter_offset_ms, schedule_id
+from engine.core.members import Choice, Flag, Instant, Integer, Judged, Nested, Shape, Text, whole
 from engine.core.model import (
     AtTrigger,
     CatchUp,
@@ -32,12 +33,23 @@ from engine.core.model import (
     Schedule,
 )
 from engine.core.owed import owing
-from engine.core.policy_document import read_labels, read_pause, read_retry, write_retry
-from engine.core.target_document import BODY_KINDS, read_target, write_target
+from engine.core.policy_document import (
+    LABELS,
+    PAUSE_REASON,
+    PAUSED,
+    PAUSED_UNTIL,
+    RETRY,
+    read_labels,
+    read_pause,
+    read_retry,
+    write_retry,
+)
+from engine.core.target_document import BODY_KINDS, TARGET, read_target, write_target
 from engine.core.timetable import default_jitter
 from engine.core.trigger_document import (
     COMPANIONS,
     SHARED_CRONS_MAX,
+    TRIGGER,
     TRIGGER_FIELDS,
     read_trigger,
     write_trigger,
@@ -61,48 +73,73 @@ FAILURES_MAX = 1_000
 
 # As long as a schedule's name.
 FLOW_KEY_LENGTH_MAX = 128
-_FLOW_KEY = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 
 OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "buffer_one")
 CATCH_UPS: tuple[CatchUp, ...] = ("latest", "skip", "all")
 
-OWN_FIELDS = frozenset(
-    {
-        "name",
-        "labels",
-        "start_at",
-        "end_at",
-        "max_runs",
-        "jitter_seconds",
-        "deadline_seconds",
-        "overlap",
-        "catch_up",
-        "catch_up_window_seconds",
-        "paused",
-        "pause_reason",
-        "paused_until",
-        "target",
-        "retry",
-        "flow_key",
-        "priority",
-        "delete_after_completion",
-        "pause_after_failures",
-    }
+NAME = Judged("name", {"type": "string", "pattern": whole(_NAME)})
+START_AT, END_AT = Instant("start_at"), Instant("end_at")
+MAX_RUNS = Integer("max_runs", None, low=1, high=RUNS_MAX)
+JITTER_SECONDS = Integer("jitter_seconds", None, low=0, high=JITTER_SECONDS_MAX)
+DEADLINE_SECONDS = Integer("deadline_seconds", None, low=1, high=DEADLINE_SECONDS_MAX)
+OVERLAP: Choice[Overlap, Overlap] = Choice("overlap", "allow", OVERLAPS)
+CATCH_UP: Choice[CatchUp, CatchUp] = Choice("catch_up", "latest", CATCH_UPS)
+CATCH_UP_WINDOW_SECONDS = Integer(
+    "catch_up_window_seconds",
+    None,
+    low=CATCH_UP_WINDOW_SECONDS_MIN,
+    high=CATCH_UP_WINDOW_SECONDS_MAX,
 )
-ADDED_FIELDS = frozenset(
-    {
-        "id",
-        "tenant",
-        "cron_resolved",
-        "jitter_source",
-        "offset_ms",
-        "next",
-        "revision",
-        "created_at",
-        "updated_at",
-    }
+# It stands in addresses and logs; None: the target's host and port.
+FLOW_KEY = Text(
+    "flow_key",
+    None,
+    longest=FLOW_KEY_LENGTH_MAX,
+    pattern=re.compile(r"[A-Za-z0-9._:\[\]-]+"),
+    rule="write letters, digits and ._:[]- without blanks or slashes",
 )
-SCHEDULE_FIELDS = OWN_FIELDS | TRIGGER_FIELDS | ADDED_FIELDS
+PRIORITY = Integer("priority", 1, low=0, high=PRIORITIES - 1)
+DELETE_AFTER_COMPLETION = Flag("delete_after_completion", False)
+PAUSE_AFTER_FAILURES = Integer("pause_after_failures", 0, low=0, high=FAILURES_MAX)
+SCHEDULE = Shape(
+    (
+        NAME,
+        LABELS,
+        *TRIGGER,
+        START_AT,
+        END_AT,
+        MAX_RUNS,
+        JITTER_SECONDS,
+        DEADLINE_SECONDS,
+        OVERLAP,
+        CATCH_UP,
+        CATCH_UP_WINDOW_SECONDS,
+        PAUSED,
+        PAUSE_REASON,
+        PAUSED_UNTIL,
+        Nested("target", TARGET),
+        RETRY,
+        FLOW_KEY,
+        PRIORITY,
+        DELETE_AFTER_COMPLETION,
+        PAUSE_AFTER_FAILURES,
+    ),
+    required=frozenset({"target"}),
+    one_of=tuple(COMPANIONS),
+    ignored=frozenset(
+        {
+            "id",
+            "tenant",
+            "cron_resolved",
+            "jitter_source",
+            "offset_ms",
+            "next",
+            "revision",
+            "created_at",
+            "updated_at",
+        }
+    ),
+)
 
 
 def read_schedule(
@@ -114,13 +151,13 @@ def read_schedule(
     setting `jitter.subsecond`.
     """
     faults: list[Fault] = []
-    fields = Fields(document, pointer="", known=SCHEDULE_FIELDS, faults=faults)
+    fields = Fields(document, pointer="", known=SCHEDULE.names, faults=faults)
     name = _read_name(fields, name)
     identity = schedule_id(tenant, name)
     if fields.sound("name"):
         _check_whose(fields, tenant=tenant, identity=identity)
     trigger = read_trigger(fields, identity, faults)
-    deadline_seconds = fields.integer("deadline_seconds", None, low=1, high=DEADLINE_SECONDS_MAX)
+    deadline_seconds = fields.integer(DEADLINE_SECONDS)
     default = 0 if trigger is None else _default_jitter(trigger, deadline_seconds)
     jitter_seconds, jitter_source = _read_jitter(fields, default)
     definition = Definition(
@@ -130,26 +167,21 @@ def read_schedule(
         trigger=trigger or AtTrigger(at_ms=0),
         target=read_target(fields.raw("target"), faults),
         labels=read_labels(fields, faults),
-        start_at_ms=fields.instant("start_at"),
-        end_at_ms=fields.instant("end_at"),
-        max_runs=fields.integer("max_runs", None, low=1, high=RUNS_MAX),
+        start_at_ms=fields.instant(START_AT),
+        end_at_ms=fields.instant(END_AT),
+        max_runs=fields.integer(MAX_RUNS),
         jitter_seconds=jitter_seconds,
         jitter_source=jitter_source,
         offset_ms=jitter_offset_ms(identity, jitter_seconds, subsecond=subsecond),
         deadline_seconds=deadline_seconds,
-        overlap=fields.choice("overlap", "allow", OVERLAPS),
-        catch_up=fields.choice("catch_up", "latest", CATCH_UPS),
-        catch_up_window_seconds=fields.integer(
-            "catch_up_window_seconds",
-            None,
-            low=CATCH_UP_WINDOW_SECONDS_MIN,
-            high=CATCH_UP_WINDOW_SECONDS_MAX,
-        ),
+        overlap=fields.choice(OVERLAP),
+        catch_up=fields.choice(CATCH_UP),
+        catch_up_window_seconds=fields.integer(CATCH_UP_WINDOW_SECONDS),
         retry=read_retry(fields.raw("retry"), faults),
-        flow_key=_read_flow_key(fields),
-        priority=fields.integer("priority", 1, low=0, high=PRIORITIES - 1),
-        delete_after_completion=fields.flag("delete_after_completion", False),
-        pause_after_failures=fields.integer("pause_after_failures", 0, low=0, high=FAILURES_MAX),
+        flow_key=fields.text(FLOW_KEY),
+        priority=fields.integer(PRIORITY),
+        delete_after_completion=fields.flag(DELETE_AFTER_COMPLETION),
+        pause_after_failures=fields.integer(PAUSE_AFTER_FAILURES),
     )
     paused, pause = read_pause(fields)
     _check_together(fields, definition, triggered=trigger is not None)
@@ -231,7 +263,7 @@ def _check_whose(fields: Fields, **own: str) -> None:
 
 
 def _read_jitter(fields: Fields, default: int) -> tuple[int, JitterSource]:
-    jitter = fields.integer("jitter_seconds", None, low=0, high=JITTER_SECONDS_MAX)
+    jitter = fields.integer(JITTER_SECONDS)
     if jitter is None or (jitter == default and fields.raw("jitter_source") == "default"):
         return default, "default"
     return jitter, "explicit"
@@ -251,14 +283,6 @@ def _check_together(fields: Fields, definition: Definition, *, triggered: bool) 
             fields.refuse("at", "write an instant from start_at to end_at, or leave those out")
     elif definition.delete_after_completion and not fields.given(("end_at", "max_runs")):
         fields.refuse("delete_after_completion", "it never completes; write end_at or max_runs")
-
-
-def _read_flow_key(fields: Fields) -> str | None:
-    """Visible ASCII: it stands in addresses and metrics' logs; None: the target's host and port."""
-    key = fields.text("flow_key", None, longest=FLOW_KEY_LENGTH_MAX)
-    if key is not None and not _FLOW_KEY.fullmatch(key):
-        fields.refuse("flow_key", "write letters, digits and ._:[]- without blanks or slashes")
-    return key
 
 
 def _write_input(schedule: Schedule) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Reading the members of a JSON object so that every fault is found, not just the first.
 
-A reader takes one member, checks type and range, and gives back a value of the right type: the
-member's, or the default when it is absent, null or refused. So the code that reads a document is
-straight-line, and what it builds from defaults after a fault is thrown away with the whole.
+A method takes one member (`members.py` says what they are), checks type and range, and gives back
+a value of the right type: the document's, or the default when it is absent, null or refused. So the
+code that reads a document is straight-line, and what it builds from defaults after a fault is
+thrown away with the whole.
 """
 
 import re
@@ -12,13 +13,12 @@ from typing import Any, TypeVar
 
 from engine.core.errors import Fault
 from engine.core.identity import parse_instant
+from engine.core.members import INSTANT_LENGTH_MAX, Choice, Flag, Instant, Integer, Text
 
 # Enough to repair any document by hand; bounds the answer to a hostile one.
 FAULTS_MAX = 64
 # Longer names than this are nobody's typing error, and comparing them is quadratic.
 NAME_SHOWN_MAX = 64
-# Longer than any date and time that RFC 3339 can write to the millisecond.
-INSTANT_LENGTH_MAX = 64
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -62,57 +62,65 @@ class Fields:
         """The member as it stands, None when absent."""
         return self._members.get(name)
 
-    def integer(self, name: str, default: _Default, *, low: int, high: int) -> int | _Default:
-        """A whole number; 60.0 is one (as in JSON Schema), true and "60" are not."""
-        value = self._members.get(name)
+    def integer(self, member: Integer[_Default]) -> int | _Default:
+        value = self._members.get(member.name)
         if value is None:
-            return default
+            return member.default
         if type(value) is float and value.is_integer():
             value = int(value)
-        if type(value) is int and low <= value <= high:
+        if type(value) is int and member.low <= value <= member.high:
             return value
-        self.refuse(name, f"write a whole number from {low:,} to {high:,}")
-        return default
+        self.refuse(member.name, f"write a whole number from {member.low:,} to {member.high:,}")
+        return member.default
 
-    def flag(self, name: str, default: _Default) -> bool | _Default:
-        value = self._members.get(name)
+    def flag(self, member: Flag[_Default]) -> bool | _Default:
+        value = self._members.get(member.name)
         if value is None:
-            return default
+            return member.default
         if type(value) is bool:
             return value
-        self.refuse(name, "write true or false")
-        return default
+        self.refuse(member.name, "write true or false")
+        return member.default
 
-    def text(self, name: str, default: _Default, *, longest: int) -> str | _Default:
-        """Text without control characters, at most `longest` characters."""
-        value = self._members.get(name)
-        if value is None:
-            return default
-        if type(value) is str and len(value) <= longest and not CONTROL_CHARACTERS.search(value):
-            return value
-        self.refuse(name, f"write text of at most {longest:,} characters, no control characters")
-        return default
+    def text(self, member: Text[_Default]) -> str | _Default:
+        text = self._text(member.name, member.longest)
+        if text is None:
+            return member.default
+        if member.pattern is not None and not member.pattern.fullmatch(text):
+            self.refuse(member.name, member.rule)
+            return member.default
+        return text
 
-    def choice(self, name: str, default: _Default, options: Iterable[_Word]) -> _Word | _Default:
-        value = self._members.get(name)
+    def choice(self, member: Choice[_Word, _Default]) -> _Word | _Default:
+        value = self._members.get(member.name)
         if value is None:
-            return default
-        for option in options:
+            return member.default
+        for option in member.options:
             if value == option:
                 return option
-        self.refuse(name, "write one of " + ", ".join(f'"{option}"' for option in options))
-        return default
+        options = ", ".join(f'"{option}"' for option in member.options)
+        self.refuse(member.name, f"write one of {options}")
+        return member.default
 
-    def instant(self, name: str) -> int | None:
-        """An RFC 3339 date and time with its offset, as milliseconds since the epoch."""
-        text = self.text(name, None, longest=INSTANT_LENGTH_MAX)
+    def instant(self, member: Instant) -> int | None:
+        """Milliseconds since the epoch."""
+        text = self._text(member.name, INSTANT_LENGTH_MAX)
         if text is None:
             return None
         try:
             return parse_instant(text)
         except ValueError as error:
-            self.refuse(name, str(error))
+            self.refuse(member.name, str(error))
             return None
+
+    def _text(self, name: str, longest: int) -> str | None:
+        value = self._members.get(name)
+        if value is None:
+            return None
+        if type(value) is str and len(value) <= longest and not CONTROL_CHARACTERS.search(value):
+            return value
+        self.refuse(name, f"write text of at most {longest:,} characters, no control characters")
+        return None
 
 
 def member_pointer(pointer: str, name: str) -> str:
@@ -124,6 +132,8 @@ def member_pointer(pointer: str, name: str) -> str:
 
 def unknown_name(name: str, known: Collection[str]) -> str:
     """What to tell somebody who wrote a name that is not one of `known`."""
+    if not known:
+        return "unknown field; there are none here"
     near = get_close_matches(name, known, n=1) if len(name) <= NAME_SHOWN_MAX else []
     if near:
         return f'unknown field; did you mean "{near[0]}"?'

@@ -16,6 +16,9 @@ HEADERS_BYTES_MAX = 8_192
 # Name and value travel with ": " and CRLF.
 _LINE_OVERHEAD_BYTES = 4
 
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HEADER_VALUE = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?")
+
 RESERVED_NAMES = frozenset(
     {
         "host",
@@ -66,7 +69,7 @@ def read_headers(
 
 def _fault(name: str, value: object, seen: set[str]) -> str | None:
     lowered = name.lower()
-    if not _TOKEN.fullmatch(name):
+    if not HEADER_NAME.fullmatch(name):
         return "a header name is letters, digits and hyphens (an RFC 9110 token)"
     # CGI and WSGI make no difference between the two: Webhook_Id would be read as webhook-id.
     hyphenated = lowered.replace("_", "-")
@@ -76,10 +79,6 @@ def _fault(name: str, value: object, seen: set[str]) -> str | None:
         return "the same header appears twice; upper and lower case are one"
     if type(value) is not str:
         return 'write the value as text, like "5"'
-    if not _VALUE.fullmatch(value):
+    if not HEADER_VALUE.fullmatch(value):
         return "a header value is visible ASCII, with blanks only inside"
     return None
-
-
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?")

@@ -6,6 +6,7 @@ from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.forecast import SPAN_SECONDS_MAX
 from engine.core.identity import format_instant
+from engine.core.members import Instant, Integer, Judged, Shape
 from engine.core.population import OFFSET_SECONDS_MAX
 from engine.core.timetable import TIMETABLE_END_MS
 
@@ -22,9 +23,24 @@ TIMETABLE_LENGTH_MAX = 512
 GRACE_MS = 60_000
 """A caller's `from` may be so long past: it was now when the request was written."""
 
-
 FROM_MS_MAX = TIMETABLE_END_MS - SPAN_SECONDS_MAX * 1000
 """The longest span from there ends with the timetables."""
+
+FROM, TO = Instant("from"), Instant("to")
+TIMETABLES = Judged(
+    "timetables",
+    {
+        "type": "array",
+        "items": {"type": "string", "maxLength": TIMETABLE_LENGTH_MAX},
+        "minItems": 1,
+        "maxItems": TIMETABLES_NAMED_MAX,
+    },
+)
+JITTER_SECONDS = Integer("jitter_seconds", None, low=0, high=OFFSET_SECONDS_MAX)
+RATE = Integer("rate", None, low=1, high=RATE_MAX)
+BURST = Integer("burst", None, low=1, high=RATE_MAX)
+ADD = Integer("add", 0, low=0, high=ADDED_SCHEDULES_MAX)
+WHAT_IF = Shape((FROM, TO, TIMETABLES, JITTER_SECONDS, RATE, BURST, ADD))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +64,7 @@ class Change:
 
 def read_span(fields: Fields, now_ms: int) -> Span:
     """`from` and `to`; by default a day from now on."""
-    from_ms, to_ms = fields.instant("from"), fields.instant("to")
+    from_ms, to_ms = fields.instant(FROM), fields.instant(TO)
     if from_ms is not None and from_ms < now_ms - GRACE_MS:
         fields.refuse("from", f"write an instant to come; it is {format_instant(now_ms)} now")
     elif from_ms is not None and from_ms > FROM_MS_MAX:
@@ -70,14 +86,14 @@ def read_span(fields: Fields, now_ms: int) -> Span:
 def read_what_if(document: object, now_ms: int) -> tuple[Change, Span]:
     """The body of a what-if. Raises Invalid with every fault; to change nothing is one."""
     faults: list[Fault] = []
-    fields = Fields(document, pointer="", known=_FIELDS, faults=faults)
+    fields = Fields(document, pointer="", known=WHAT_IF.names, faults=faults)
     span = read_span(fields, now_ms)
     change = Change(
         timetables=_read_timetables(fields),
-        jitter_seconds=fields.integer("jitter_seconds", None, low=0, high=OFFSET_SECONDS_MAX),
-        rate=fields.integer("rate", None, low=1, high=RATE_MAX),
-        burst=fields.integer("burst", None, low=1, high=RATE_MAX),
-        add=fields.integer("add", 0, low=0, high=ADDED_SCHEDULES_MAX),
+        jitter_seconds=fields.integer(JITTER_SECONDS),
+        rate=fields.integer(RATE),
+        burst=fields.integer(BURST),
+        add=fields.integer(ADD),
     )
     if not faults and (change.jitter_seconds, change.rate, change.burst, change.add) == _NOTHING:
         faults.append(Fault("", "write what to change: jitter_seconds, rate, burst or add"))
@@ -104,5 +120,4 @@ def _is_name(value: object) -> bool:
     return type(value) is str and len(value) <= TIMETABLE_LENGTH_MAX
 
 
-_FIELDS = frozenset({"from", "to", "timetables", "jitter_seconds", "rate", "burst", "add"})
 _NOTHING = (None, None, None, 0)

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.core.errors import Fault
 from engine.core.fields import CONTROL_CHARACTERS, FAULTS_MAX, Fields, member_pointer
+from engine.core.members import Choice, Flag, Instant, Integer, Judged, Nested, Shape, Text, whole
 from engine.core.model import BackoffShape, Pause, RetryPolicy
 
 # SPEC §4.
@@ -22,7 +23,30 @@ MAX_AGE_SECONDS_MAX = 604_800
 BACKOFF_SECONDS_MAX = 86_400
 
 BACKOFF_SHAPES: tuple[BackoffShape, ...] = ("full", "partial", "decorrelated", "none")
-RETRY_FIELDS = frozenset(RetryPolicy.__dataclass_fields__)
+MAX_ATTEMPTS = Integer("max_attempts", 8, low=1, high=ATTEMPTS_MAX)
+MIN_BACKOFF = Integer("min_backoff_seconds", 5, low=1, high=BACKOFF_SECONDS_MAX)
+MAX_BACKOFF = Integer("max_backoff_seconds", 3_600, low=1, high=BACKOFF_SECONDS_MAX)
+MULTIPLIER = Integer("multiplier", 2, low=1, high=MULTIPLIER_MAX)
+BACKOFF_JITTER: Choice[BackoffShape, BackoffShape] = Choice("jitter", "full", BACKOFF_SHAPES)
+MAX_AGE = Integer("max_age_seconds", 86_400, low=MAX_AGE_SECONDS_MIN, high=MAX_AGE_SECONDS_MAX)
+RETRY = Nested(
+    "retry", Shape((MAX_ATTEMPTS, MIN_BACKOFF, MAX_BACKOFF, MULTIPLIER, BACKOFF_JITTER, MAX_AGE))
+)
+
+PAUSED = Flag("paused", None)
+PAUSE_REASON = Text("pause_reason", None, longest=PAUSE_REASON_LENGTH_MAX)
+PAUSED_UNTIL = Instant("paused_until")
+
+_LABEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+LABELS = Judged(
+    "labels",
+    {
+        "type": "object",
+        "maxProperties": LABELS_MAX,
+        "propertyNames": {"pattern": whole(_LABEL_NAME)},
+        "additionalProperties": Text("", None, longest=LABEL_LENGTH_MAX).schema(),
+    },
+)
 
 
 def read_labels(fields: Fields, faults: list[Fault]) -> dict[str, str]:
@@ -51,20 +75,14 @@ def read_retry(value: object, faults: list[Fault]) -> RetryPolicy:
     """The policy that `value` describes, over the defaults of SPEC §4."""
     if value is None:
         return RetryPolicy()
-    fields = Fields(value, pointer="/retry", known=RETRY_FIELDS, faults=faults)
+    fields = Fields(value, pointer="/retry", known=RETRY.shape.names, faults=faults)
     policy = RetryPolicy(
-        max_attempts=fields.integer("max_attempts", 8, low=1, high=ATTEMPTS_MAX),
-        min_backoff_seconds=fields.integer(
-            "min_backoff_seconds", 5, low=1, high=BACKOFF_SECONDS_MAX
-        ),
-        max_backoff_seconds=fields.integer(
-            "max_backoff_seconds", 3_600, low=1, high=BACKOFF_SECONDS_MAX
-        ),
-        multiplier=fields.integer("multiplier", 2, low=1, high=MULTIPLIER_MAX),
-        jitter=fields.choice("jitter", "full", BACKOFF_SHAPES),
-        max_age_seconds=fields.integer(
-            "max_age_seconds", 86_400, low=MAX_AGE_SECONDS_MIN, high=MAX_AGE_SECONDS_MAX
-        ),
+        max_attempts=fields.integer(MAX_ATTEMPTS),
+        min_backoff_seconds=fields.integer(MIN_BACKOFF),
+        max_backoff_seconds=fields.integer(MAX_BACKOFF),
+        multiplier=fields.integer(MULTIPLIER),
+        jitter=fields.choice(BACKOFF_JITTER),
+        max_age_seconds=fields.integer(MAX_AGE),
     )
     ordered = policy.min_backoff_seconds <= policy.max_backoff_seconds
     if not ordered and fields.sound("min_backoff_seconds", "max_backoff_seconds"):
@@ -82,11 +100,8 @@ def write_retry(policy: RetryPolicy) -> dict[str, Any]:
 
 def read_pause(fields: Fields) -> tuple[bool | None, Pause]:
     """What a document says of pausing: None when it does not say, and why and until when."""
-    paused = fields.flag("paused", None)
-    pause = Pause(
-        reason=fields.text("pause_reason", None, longest=PAUSE_REASON_LENGTH_MAX),
-        until_ms=fields.instant("paused_until"),
-    )
+    paused = fields.flag(PAUSED)
+    pause = Pause(reason=fields.text(PAUSE_REASON), until_ms=fields.instant(PAUSED_UNTIL))
     if not paused and fields.sound("paused"):
         for name in fields.given(("pause_reason", "paused_until")):
             fields.refuse(name, "it goes with paused: true")
@@ -99,6 +114,3 @@ def _is_label_value(value: object) -> bool:
         and len(value) <= LABEL_LENGTH_MAX
         and not CONTROL_CHARACTERS.search(value)
     )
-
-
-_LABEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")

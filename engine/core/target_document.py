@@ -15,10 +15,11 @@ from typing import Any
 
 from engine.core.errors import Fault
 from engine.core.fields import Fields
-from engine.core.header_rules import read_headers
+from engine.core.header_rules import HEADER_NAME, HEADER_VALUE, HEADERS_MAX, read_headers
 from engine.core.json_text import compact_json, parse_json
+from engine.core.members import Choice, Integer, Judged, Shape, whole
 from engine.core.model import BodyKind, Target
-from engine.core.url_rules import wire_url
+from engine.core.url_rules import URL_LENGTH_MAX, wire_url
 
 # SPEC §12: a webhook carries a notice, not a file; 1,000 runs in flight then hold 100 MB at most.
 BODY_BYTES_MAX = 102_400
@@ -29,9 +30,28 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # RFC 9110 §9.3.1: content there has no meaning, and some servers close the connection on it.
 BODILESS_METHODS = ("GET", "HEAD")
 
-TARGET_FIELDS = frozenset(
-    {"url", "method", "headers", "json", "body", "body_base64", "timeout_seconds"}
+URL = Judged(
+    "url",
+    {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://", "maxLength": URL_LENGTH_MAX},
 )
+METHOD = Choice("method", "POST", METHODS)
+HEADERS = Judged(
+    "headers",
+    {
+        "type": "object",
+        "maxProperties": HEADERS_MAX,
+        "propertyNames": {"pattern": whole(HEADER_NAME)},
+        "additionalProperties": {"type": "string", "pattern": whole(HEADER_VALUE)},
+    },
+)
+JSON = Judged("json", {})
+BODY = Judged("body", {"type": "string", "maxLength": BODY_BYTES_MAX})
+BODY_BASE64 = Judged("body_base64", {"type": "string", "contentEncoding": "base64"})
+TIMEOUT = Integer("timeout_seconds", 15, low=1, high=TIMEOUT_SECONDS_MAX)
+TARGET = Shape(
+    (URL, METHOD, HEADERS, JSON, BODY, BODY_BASE64, TIMEOUT), required=frozenset({"url"})
+)
+
 BODY_KINDS: dict[str, BodyKind] = {"json": "json", "body": "text", "body_base64": "base64"}
 CONTENT_TYPES: dict[BodyKind, str] = {
     "json": "application/json",
@@ -42,8 +62,8 @@ CONTENT_TYPES: dict[BodyKind, str] = {
 
 def read_target(value: object, faults: list[Fault]) -> Target:
     """The target that `value` describes; meaningless once it added to `faults`."""
-    fields = Fields(value, pointer="/target", known=TARGET_FIELDS, faults=faults)
-    method = fields.choice("method", "POST", METHODS)
+    fields = Fields(value, pointer="/target", known=TARGET.names, faults=faults)
+    method = fields.choice(METHOD)
     kind, body = _read_body(fields, method)
     headers = read_headers(fields.raw("headers"), pointer="/target/headers", faults=faults)
     return Target(
@@ -52,7 +72,7 @@ def read_target(value: object, faults: list[Fault]) -> Target:
         headers=_with_content_type(headers, kind),
         body=body,
         body_kind=kind,
-        timeout_seconds=fields.integer("timeout_seconds", 15, low=1, high=TIMEOUT_SECONDS_MAX),
+        timeout_seconds=fields.integer(TIMEOUT),
     )
 
 

@@ -4,9 +4,11 @@ import re
 from functools import lru_cache
 from typing import Any
 
+from engine.core.cron_text import TEXT_LENGTH_MAX
 from engine.core.errors import Fault, Invalid
-from engine.core.fields import INSTANT_LENGTH_MAX, Fields
+from engine.core.fields import Fields
 from engine.core.identity import format_instant, parse_instant
+from engine.core.members import INSTANT_LENGTH_MAX, Choice, Integer, Judged, Text
 from engine.core.model import (
     AtTrigger,
     CronTrigger,
@@ -32,15 +34,22 @@ SHARED_CRONS_MAX = 4_096
 DST_GAPS: tuple[DstGap, ...] = ("shift", "skip")
 DST_FOLDS: tuple[DstFold, ...] = ("first", "both")
 
+CRON = Judged("cron", {"type": "string", "maxLength": TEXT_LENGTH_MAX})
+TIMEZONE = Text("timezone", None, longest=TIMEZONE_LENGTH_MAX)
+DST_GAP: Choice[DstGap, DstGap] = Choice("dst_gap", "shift", DST_GAPS)
+DST_FOLD: Choice[DstFold, DstFold] = Choice("dst_fold", "first", DST_FOLDS)
+EVERY = Integer("every", 1, low=1, high=EVERY_SECONDS_MAX)
+PHASE = Integer("phase", 0, low=0, high=EVERY_SECONDS_MAX - 1)
+AT = Text("at", None, longest=INSTANT_LENGTH_MAX)
+TRIGGER = (CRON, TIMEZONE, DST_GAP, DST_FOLD, EVERY, PHASE, AT)
+
 # Which members go with which trigger.
 COMPANIONS = {
     "cron": ("timezone", "dst_gap", "dst_fold"),
     "every": ("phase",),
     "at": ("timezone",),
 }
-TRIGGER_FIELDS = frozenset(
-    {*COMPANIONS, *(name for names in COMPANIONS.values() for name in names)}
-)
+TRIGGER_FIELDS = frozenset(member.name for member in TRIGGER)
 
 
 def read_trigger(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
@@ -79,9 +88,8 @@ def _read_cron(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger
     if type(cron) is not str:
         fields.refuse("cron", 'write a cron expression as text, like "0 * * * *"')
         return None
-    timezone = fields.text("timezone", "UTC", longest=TIMEZONE_LENGTH_MAX)
-    gap: DstGap = fields.choice("dst_gap", "shift", DST_GAPS)
-    fold: DstFold = fields.choice("dst_fold", "first", DST_FOLDS)
+    timezone = fields.text(TIMEZONE) or "UTC"
+    gap, fold = fields.choice(DST_GAP), fields.choice(DST_FOLD)
     try:
         if _HASHED.search(cron):
             return read_cron(
@@ -99,16 +107,15 @@ def _read_shared_cron(cron: str, timezone: str, gap: DstGap, fold: DstFold) -> C
 
 
 def _read_every(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
-    every = fields.integer("every", 1, low=1, high=EVERY_SECONDS_MAX)
-    phase = fields.integer("phase", 0, low=0, high=EVERY_SECONDS_MAX - 1)
+    every = fields.integer(EVERY)
+    phase = fields.integer(PHASE)
     if phase >= every and fields.sound("every", "phase"):
         fields.refuse("phase", f"write a phase below every, from 0 to {every - 1:,}")
     return IntervalTrigger(every_seconds=every, phase_seconds=phase)
 
 
 def _read_at(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
-    text = fields.text("at", None, longest=INSTANT_LENGTH_MAX)
-    timezone = fields.text("timezone", None, longest=TIMEZONE_LENGTH_MAX)
+    text, timezone = fields.text(AT), fields.text(TIMEZONE)
     if text is None:
         return None
     try:

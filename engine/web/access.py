@@ -7,7 +7,6 @@ tenant's resource would be there is nothing: names and ids are looked up among t
 Statuses and `WWW-Authenticate` are those of RFC 6750 §3.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -16,20 +15,22 @@ from aiohttp.typedefs import Handler
 from engine.config import is_private
 from engine.core.access import ApiKey, Scope
 from engine.services.keys import REQUESTS_BURST, REQUESTS_PER_SECOND
+from engine.web.operations import OPERATION, Operation
 from engine.web.ports import CALLER, ENGINE, Caller
 from engine.web.problems import Problem
+from engine.web.queries import refuse_parameters
 
 REALM = 'Bearer realm="offbeat"'
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address, the scope that it needs (None: anybody may ask) and what answers there."""
+    """An address, the scope that it needs (None: anybody may ask) and what is done there."""
 
     method: str
     path: str
     scope: Scope | None
-    handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    operation: Operation
     open_here: bool = False
     """Whether no key is needed while only this machine can ask."""
 
@@ -40,7 +41,10 @@ class Route:
     def _guarded(self) -> Handler:
         async def answer(request: web.Request) -> web.StreamResponse:
             request[CALLER] = _caller(request, self)
-            return await self.handler(request)
+            request[OPERATION] = self.operation
+            if not self.operation.query:
+                refuse_parameters(request)
+            return await self.operation.handler(request)
 
         return answer
 

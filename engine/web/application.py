@@ -10,6 +10,7 @@ from engine.web import (
     attribution,
     audit,
     batch,
+    docs,
     flows,
     herd,
     keys,
@@ -26,6 +27,8 @@ from engine.web.ports import ENGINE, EngineFace
 from engine.web.problems import answer_problems
 
 ROUTES = (
+    Route("GET", "/openapi.json", None, docs.get_openapi),
+    Route("GET", "/docs", None, docs.get_docs),
     Route("GET", "/livez", None, system.livez),
     Route("GET", "/readyz", None, system.readyz),
     Route("GET", "/metrics", Scope.READ, system.metrics, open_here=True),
@@ -63,6 +66,8 @@ ROUTES = (
     Route("DELETE", "/v1/keys/{id}", Scope.ADMIN, keys.revoke_key),
 )
 
+DESCRIPTION = docs.Description(ROUTES)
+
 
 def create_app(engine: EngineFace) -> web.Application:
     """The application to serve, or to mount in another one."""
@@ -70,5 +75,6 @@ def create_app(engine: EngineFace) -> web.Application:
         middlewares=[answer_problems, host_guard(engine.listen)], client_max_size=BODY_BYTES_MAX
     )
     app[ENGINE] = engine
+    app[docs.DESCRIPTION] = DESCRIPTION
     app.add_routes([route.definition() for route in ROUTES])
     return app

@@ -1,19 +1,49 @@
 """`/v1/audit`: whether every occurrence that was owed has a run or is counted."""
 
-from typing import Any
+from typing import TypedDict
 
 from aiohttp import web
 
 from engine.core.audit import Finding
 from engine.core.identity import format_instant
+from engine.core.members import InstantText
 from engine.web.json_bodies import json_response
+from engine.web.operations import Answer, operation
 from engine.web.ports import engine_of
-from engine.web.queries import query_of, refuse_backwards
+from engine.web.queries import FROM, TO, query_of, refuse_backwards
 
 AHEAD_MS_MAX = 86_400_000
 """As far as a forecast looks; without an end an audit computes years that nobody owes yet."""
 
 
+class FindingDocument(TypedDict):
+    """Occurrences of a schedule that were owed and have neither run nor count."""
+
+    schedule_id: str
+    schedule_name: str
+    first: InstantText
+    last: InstantText
+    count: int
+
+
+AuditDocument = TypedDict(
+    "AuditDocument",
+    {
+        "from": InstantText,
+        "to": InstantText,
+        "history_floor": InstantText,
+        "schedules": int,
+        "owed": int,
+        "runs": int,
+        "counted": int,
+        "pending": int,
+        "unaccounted": int,
+        "findings": list[FindingDocument],
+    },
+)
+
+
+@operation(query=(FROM, TO), answers={200: Answer(AuditDocument)})
 async def get_audit(request: web.Request) -> web.Response:
     """`from <= scheduled_for < to`, from the beginning of history until now by default.
 
@@ -23,8 +53,8 @@ async def get_audit(request: web.Request) -> web.Response:
     """
     engine = engine_of(request)
     floor_ms, now_ms = await engine.audit.history_floor_ms(), engine.clock.now_ms()
-    with query_of(request, "from", "to") as query:
-        from_ms, to_ms = query.instant("from"), query.instant("to")
+    with query_of(request) as query:
+        from_ms, to_ms = query.instant(FROM), query.instant(TO)
         from_ms = floor_ms if from_ms is None else from_ms
         to_ms = now_ms if to_ms is None else to_ms
         if from_ms < floor_ms:
@@ -51,7 +81,7 @@ async def get_audit(request: web.Request) -> web.Response:
     )
 
 
-def _finding_document(finding: Finding) -> dict[str, Any]:
+def _finding_document(finding: Finding) -> FindingDocument:
     return {
         "schedule_id": finding.schedule_id,
         "schedule_name": finding.schedule_name,

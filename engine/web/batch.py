@@ -21,17 +21,17 @@ from functools import partial
 
 from aiohttp import web
 
-from engine.core.document import read_schedule
+from engine.core.document import SCHEDULE, read_schedule
 from engine.core.errors import OffbeatError
 from engine.core.fields import NAME_SHOWN_MAX
 from engine.core.json_text import compact_json, parse_json
 from engine.core.model import Draft, Schedule
 from engine.web.json_bodies import check_media_type, sized, too_large
 from engine.web.ndjson import Results, lines
+from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.problems import Problem, problem_of
 
-NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 # Rows of one commit: an eighth of a second, which a delivery's claim beside it may wait. Names and
 # targets lie all over their indexes, and fewer commits write the same pages fewer times.
 STORED_AT_ONCE = 2_000
@@ -52,7 +52,16 @@ class _Line:
     reading: Draft | OffbeatError | Problem
 
 
+@operation(
+    answers={200: Answer(str, NDJSON_TYPES[0])},
+    body=Body(shape=SCHEDULE, media_types=NDJSON_TYPES, required=True),
+)
 async def put_batch(request: web.Request) -> web.StreamResponse:
+    """Store many schedules: newline-delimited JSON in, a result line for each line out.
+
+    Each line is a schedule with its `name`, stored as a PUT would. The answer is 200 even when
+    lines failed; a line's `status` is created, updated, unchanged or error.
+    """
     engine = engine_of(request)
     check_media_type(request, NDJSON_TYPES)
     results = Results(request)

@@ -8,7 +8,7 @@ back nor logged: the answer says what kind of fault it was, and the log names it
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 
-from engine.web.problems import Problem, http_problem, problem_response
+from engine.web.problems import INTERNAL, Problem, http_problem, problem_response
 
 LINE_BYTES_MAX = 8_190
 """Of the request line and of each header: what common servers and proxies take."""
@@ -50,4 +50,4 @@ def _problem_of(error: BaseException | None) -> Problem:
         case HttpProcessingError():
             return Problem(400, "malformed", "the request is not well-formed HTTP/1.1")
         case _:
-            return Problem(500, "internal", "the engine failed to answer; its log says why")
+            return Problem(500, "internal", INTERNAL)

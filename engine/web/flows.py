@@ -1,35 +1,66 @@
 """`/v1/flows`: the limits of what is fair and broken together, and how each flow stands."""
 
-from typing import Any
+from typing import TypedDict
 
 from aiohttp import web
 
+from engine.core.breaker import Door
 from engine.core.document import FLOW_KEY_LENGTH_MAX
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.flow import PARALLELISM
+from engine.core.members import Flag, Integer, Shape
 from engine.services.flows import FlowState
 from engine.web.json_bodies import json_response, list_response, read_json
+from engine.web.operations import Answer, Body, operation
 from engine.web.ports import engine_of
-from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
+from engine.web.queries import (
+    CURSOR,
+    LIMIT,
+    Page,
+    query_of,
+    read_limit,
+    read_name_cursor,
+    write_cursor,
+)
 
 # As the engine's own rate and concurrency are bounded: no machine nears them.
 RATE_MAX = 1_000_000
 PARALLELISM_MAX = 10_000
 
-INPUT_FIELDS = frozenset({"rate", "parallelism", "paused"})
-SHOWN_FIELDS = frozenset({"key", "inflight", "held", "breaker", "effective_rate"})
+RATE = Integer("rate", None, low=1, high=RATE_MAX)
+FLOW_PARALLELISM = Integer("parallelism", PARALLELISM, low=1, high=PARALLELISM_MAX)
+PAUSED = Flag("paused", False)
+LIMITS = Shape(
+    (RATE, FLOW_PARALLELISM, PAUSED),
+    ignored=frozenset({"key", "inflight", "held", "breaker", "effective_rate"}),
+)
 
 
+class FlowDocument(TypedDict):
+    """A flow's limits and how it stands; `held` are its runs in memory, due or about to be.
+
+    `effective_rate` is lower than `rate` while the receiver asks for less.
+    """
+
+    key: str
+    rate: int | None
+    parallelism: int
+    paused: bool
+    effective_rate: int | None
+    inflight: int
+    held: int
+    breaker: Door
+
+
+@operation(body=Body(shape=LIMITS), answers={200: Answer(FlowDocument)})
 async def put_flow(request: web.Request) -> web.Response:
     """Set a flow's limits; what is left out is the default. They hold at once."""
     key = request.match_info["key"]
     faults: list[Fault] = []
-    known = INPUT_FIELDS | SHOWN_FIELDS
-    fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
-    rate = fields.integer("rate", None, low=1, high=RATE_MAX)
-    parallelism = fields.integer("parallelism", PARALLELISM, low=1, high=PARALLELISM_MAX)
-    paused = fields.flag("paused", False)
+    fields = Fields(await read_json(request), pointer="", known=LIMITS.names, faults=faults)
+    rate, parallelism = fields.integer(RATE), fields.integer(FLOW_PARALLELISM)
+    paused = fields.flag(PAUSED)
     if len(key) > FLOW_KEY_LENGTH_MAX:
         faults.append(Fault("", f"a flow's key has at most {FLOW_KEY_LENGTH_MAX} characters"))
     if faults:
@@ -40,19 +71,22 @@ async def put_flow(request: web.Request) -> web.Response:
     return json_response(_document(state))
 
 
+@operation(answers={200: Answer(FlowDocument)}, problems=("not_found",))
 async def get_flow(request: web.Request) -> web.Response:
+    """A flow's limits, and how it stands right now."""
     return json_response(_document(await engine_of(request).flows.get(request.match_info["key"])))
 
 
+@operation(query=(LIMIT, CURSOR), answers={200: Answer(Page[FlowDocument])})
 async def list_flows(request: web.Request) -> web.Response:
     """By key."""
-    with query_of(request, "limit", "cursor") as query:
+    with query_of(request) as query:
         limit, after_key = read_limit(query), read_name_cursor(query)
     page, next_key = await engine_of(request).flows.page(limit=limit, after_key=after_key)
     return await list_response((_document(state) for state in page), write_cursor(next_key))
 
 
-def _document(state: FlowState) -> dict[str, Any]:
+def _document(state: FlowState) -> FlowDocument:
     return {
         "key": state.limits.key,
         "rate": state.limits.rate,

@@ -1,7 +1,7 @@
 """`/v1/herd`: what will fire, what would fire if, and what to change."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
@@ -10,12 +10,25 @@ from engine.core.flow_limits import SCALE
 from engine.core.forecast import Forecast, Held, Minute
 from engine.core.forecast_words import judge, label
 from engine.core.herd_advice import Advice
-from engine.core.herd_document import read_span, read_what_if
+from engine.core.herd_document import FROM, TO, WHAT_IF, read_span, read_what_if
 from engine.core.herd_top import Top
 from engine.core.identity import format_instant
 from engine.core.json_text import compact_json
+from engine.core.members import Integer
 from engine.core.what_if import WhatIf
+from engine.web.herd_answers import (
+    AdviceDocument,
+    CurveDocument,
+    ForecastCurvesDocument,
+    ForecastDocument,
+    ForecastSummaryDocument,
+    HeldDocument,
+    MinuteDocument,
+    TopDocument,
+    WhatIfDocument,
+)
 from engine.web.json_bodies import json_response, read_json
+from engine.web.operations import Answer, Body, operation
 from engine.web.ports import ENGINE, forecasts_of
 from engine.web.queries import query_of
 
@@ -26,16 +39,21 @@ RENDERED_AT_ONCE = 1_000
 """Numbers, or minutes, made into text while the interpreter is held: a millisecond's worth."""
 
 
+BIN = Integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
+
+
+@operation(query=(FROM, TO, BIN), answers={200: Answer(ForecastDocument)})
 async def get_forecast(request: web.Request) -> web.Response:
     """Demand, planned and served by `bin` seconds, each minute's delays, and the verdict."""
     engine = request.app[ENGINE]
-    with query_of(request, "from", "to", "bin") as query:
+    with query_of(request) as query:
         span = read_span(query, engine.clock.now_ms())
-        bin_s = query.integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
+        bin_s = query.integer(BIN)
     forecast, top = await forecasts_of(request).forecast(span)
     return await _answer({**_forecast(forecast, bin_s), "top": _top(top)})
 
 
+@operation(body=Body(shape=WHAT_IF, required=True), answers={200: Answer(WhatIfDocument)})
 async def post_what_if(request: web.Request) -> web.Response:
     """The forecast with other jitter, rate, burst, or more schedules; and the least that do."""
     engine = request.app[ENGINE]
@@ -43,26 +61,21 @@ async def post_what_if(request: web.Request) -> web.Response:
     return await _answer(_what_if(await forecasts_of(request).what_if(change, span)))
 
 
+@operation(answers={200: Answer(AdviceDocument)})
 async def get_advice(request: web.Request) -> web.Response:
     """The few changes of jitter that buy the most over the next day."""
-    with query_of(request):
-        pass
     return json_response(_advice(await forecasts_of(request).advice()))
 
 
-def _forecast(forecast: Forecast, bin_s: int) -> dict[str, Any]:
+def _forecast(forecast: Forecast, bin_s: int) -> ForecastCurvesDocument:
     """Each curve has the runs of a bin and those of its busiest second."""
-    curves = {
-        "demand": forecast.demand,
-        "planned": forecast.planned,
-        "served": forecast.served,
-    }
     return {
         **_summary(forecast),
         "bin_seconds": bin_s,
         "curves": {
-            name: {"runs": _by_bin(curve, bin_s, sum), "peak": _by_bin(curve, bin_s, max)}
-            for name, curve in curves.items()
+            "demand": _curve(forecast.demand, bin_s),
+            "planned": _curve(forecast.planned, bin_s),
+            "served": _curve(forecast.served, bin_s),
         },
         "backlog": _by_bin(forecast.backlog, bin_s, max),
         "minutes": [_minute(minute) for minute in forecast.minutes],
@@ -70,7 +83,7 @@ def _forecast(forecast: Forecast, bin_s: int) -> dict[str, Any]:
     }
 
 
-def _summary(forecast: Forecast) -> dict[str, Any]:
+def _summary(forecast: Forecast) -> ForecastSummaryDocument:
     verdict = judge(forecast)
     return {
         "from": format_instant(forecast.start_s * 1000),
@@ -92,7 +105,7 @@ def _summary(forecast: Forecast) -> dict[str, Any]:
     }
 
 
-def _minute(minute: Minute) -> dict[str, Any]:
+def _minute(minute: Minute) -> MinuteDocument:
     return {
         "start": format_instant(minute.start_s * 1000),
         "runs": minute.runs,
@@ -103,7 +116,7 @@ def _minute(minute: Minute) -> dict[str, Any]:
     }
 
 
-def _held(held: Held) -> dict[str, Any]:
+def _held(held: Held) -> HeldDocument:
     """A flow that a limit of its own holds back."""
     limit = held.limit
     return {
@@ -117,7 +130,7 @@ def _held(held: Held) -> dict[str, Any]:
     }
 
 
-def _top(top: Top) -> dict[str, Any]:
+def _top(top: Top) -> TopDocument:
     return {
         "tenants": [{"tenant": name, "runs": runs} for name, runs in top.tenants],
         "hosts": [{"host": name, "runs": runs} for name, runs in top.hosts],
@@ -125,7 +138,7 @@ def _top(top: Top) -> dict[str, Any]:
     }
 
 
-def _what_if(answer: WhatIf) -> dict[str, Any]:
+def _what_if(answer: WhatIf) -> WhatIfDocument:
     return {
         "exactness": answer.exactness,
         "selected_schedules": answer.selected_schedules,
@@ -136,7 +149,7 @@ def _what_if(answer: WhatIf) -> dict[str, Any]:
     }
 
 
-def _advice(advice: Advice) -> dict[str, Any]:
+def _advice(advice: Advice) -> AdviceDocument:
     """`excess` is run-milliseconds beyond the objective."""
     return {
         "excess": advice.excess,
@@ -154,13 +167,17 @@ def _advice(advice: Advice) -> dict[str, Any]:
     }
 
 
+def _curve(curve: Sequence[int], bin_s: int) -> CurveDocument:
+    return {"runs": _by_bin(curve, bin_s, sum), "peak": _by_bin(curve, bin_s, max)}
+
+
 def _by_bin(curve: Sequence[int], bin_s: int, combine: Any) -> Sequence[int]:
     if bin_s == 1:
         return curve
     return [combine(curve[place : place + bin_s]) for place in range(0, len(curve), bin_s)]
 
 
-async def _answer(document: dict[str, Any]) -> web.Response:
+async def _answer(document: Mapping[str, Any]) -> web.Response:
     """A day at one second is a megabyte of numbers: it is made beside the loop, piece by piece."""
     body = await asyncio.to_thread(lambda: b"".join(_render(document)))
     return web.Response(body=body, content_type="application/json")

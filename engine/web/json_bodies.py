@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from engine.core.json_text import compact_json, parse_json
+from engine.web.operations import JSON_TYPES
 from engine.web.problems import Problem
 
 # SPEC §12: room for a target body of 100 KiB in base64 and its schedule.
@@ -21,9 +22,6 @@ BODY_SECONDS_MAX = 10.0
 INLINE_BYTES_MAX = 16_384
 # Documents rendered between two looks at the loop, about a millisecond's worth.
 RENDERED_AT_ONCE = 25
-
-JSON_TYPES = ("application/json",)
-PATCH_TYPES = ("application/json", "application/merge-patch+json")
 
 _Result = TypeVar("_Result")
 

@@ -1,6 +1,6 @@
 """`/v1/keys`: API keys, shown once and revoked at once. For administrators."""
 
-from typing import Any
+from typing import TypedDict
 
 from aiohttp import web
 
@@ -8,22 +8,57 @@ from engine.core.access import TENANT_LENGTH_MAX, ApiKey, Scope
 from engine.core.errors import Fault, Invalid, NotFound
 from engine.core.fields import Fields
 from engine.core.identity import format_instant
+from engine.core.members import Choice, InstantText, Shape, Text
 from engine.web.json_bodies import json_response, list_response, read_json
+from engine.web.operations import Answer, Body, operation
 from engine.web.ports import ENGINE
-from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
+from engine.web.queries import (
+    CURSOR,
+    LIMIT,
+    Page,
+    query_of,
+    read_limit,
+    read_name_cursor,
+    write_cursor,
+)
 
 NAME_LENGTH_MAX = 128
 """A sentence about who has the key."""
 
 
+TENANT = Text("tenant", None, longest=TENANT_LENGTH_MAX)
+SCOPE = Choice("scope", None, Scope)
+NAME = Text("name", None, longest=NAME_LENGTH_MAX)
+KEY = Shape((TENANT, SCOPE, NAME), required=frozenset({"tenant", "scope"}))
+
+
+class KeyDocument(TypedDict):
+    """A key without its secret; `last_used_at` is coarse."""
+
+    id: str
+    tenant: str
+    scope: Scope
+    name: str | None
+    created_at: InstantText
+    last_used_at: InstantText | None
+
+
+class NewKeyDocument(KeyDocument):
+    """A key with its text, which is shown here and nowhere else."""
+
+    key: str
+
+
+@operation(
+    body=Body(shape=KEY, required=True),
+    answers={201: Answer(NewKeyDocument)},
+    problems=("conflict",),
+)
 async def create_key(request: web.Request) -> web.Response:
     """A key for a tenant with a scope: 201. Its text, `key`, is in this answer and nowhere else."""
     faults: list[Fault] = []
-    known = frozenset({"tenant", "scope", "name"})
-    fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
-    tenant = fields.text("tenant", None, longest=TENANT_LENGTH_MAX)
-    scope = fields.choice("scope", None, Scope)
-    name = fields.text("name", None, longest=NAME_LENGTH_MAX)
+    fields = Fields(await read_json(request), pointer="", known=KEY.names, faults=faults)
+    tenant, scope, name = fields.text(TENANT), fields.choice(SCOPE), fields.text(NAME)
     if tenant is None and fields.sound("tenant"):
         fields.refuse("tenant", "write the name of a tenant")
     if scope is None and fields.sound("scope"):
@@ -34,25 +69,27 @@ async def create_key(request: web.Request) -> web.Response:
         key, text = await request.app[ENGINE].keys.create(tenant=tenant, scope=scope, name=name)
     except NotFound as error:
         raise Invalid(Fault("/tenant", str(error))) from None
-    answer = {**_document(key), "key": text}
+    answer: NewKeyDocument = {**_document(key), "key": text}
     return json_response(answer, status=201, headers={"Cache-Control": "no-store"})
 
 
+@operation(query=(LIMIT, CURSOR), answers={200: Answer(Page[KeyDocument])})
 async def list_keys(request: web.Request) -> web.Response:
     """By id, without secrets. The key of the operator's file is not among them."""
-    with query_of(request, "limit", "cursor") as query:
+    with query_of(request) as query:
         limit, after_id = read_limit(query), read_name_cursor(query)
     page, next_id = request.app[ENGINE].keys.page(limit=limit, after_id=after_id)
     return await list_response(map(_document, page), write_cursor(next_id))
 
 
+@operation(answers={204: Answer()}, problems=("not_found", "conflict"))
 async def revoke_key(request: web.Request) -> web.Response:
-    """From the next request on nobody knows it."""
+    """Revoke a key: from the next request on nobody knows it."""
     await request.app[ENGINE].keys.revoke(request.match_info["id"])
     return web.Response(status=204)
 
 
-def _document(key: ApiKey) -> dict[str, Any]:
+def _document(key: ApiKey) -> KeyDocument:
     used_ms = key.last_used_at_ms
     return {
         "id": key.key_id,

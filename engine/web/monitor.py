@@ -11,17 +11,27 @@ from engine.core.curves import Figures
 from engine.core.forecast_audit import AuditedMinute, Digest
 from engine.core.herd_record import HerdRecord
 from engine.core.identity import format_instant
+from engine.web.herd_answers import TopTimetableDocument
 from engine.web.json_bodies import json_response
+from engine.web.monitor_answers import (
+    AuditedMinuteDocument,
+    ForecastAuditDocument,
+    MonitorDocument,
+    StageDocument,
+    WindowDocument,
+)
+from engine.web.operations import Answer, operation
 from engine.web.ports import ENGINE
-from engine.web.queries import query_of, read_limit
+from engine.web.queries import LIMIT, query_of, read_limit
 
 RATIO_DIGITS = 4
 """Of the ratios in answers: finer than any of them means something."""
 
 
+@operation(query=(LIMIT,), answers={200: Answer(MonitorDocument)})
 async def get_monitor(request: web.Request) -> web.Response:
     """The current window with its curves and verdict, the last hour, and the newest records."""
-    with query_of(request, "limit") as query:
+    with query_of(request) as query:
         limit = read_limit(query)
     monitor = request.app[ENGINE].monitor
     sight = monitor.current()
@@ -65,15 +75,14 @@ def record_document(record: HerdRecord) -> dict[str, Any]:
     )
 
 
+@operation(answers={200: Answer(ForecastAuditDocument)})
 async def get_forecast_audit(request: web.Request) -> web.Response:
     """The minutes of the last hour, newest first: what was foretold, what happened, and why not."""
-    with query_of(request):
-        pass
     minutes = request.app[ENGINE].forecast_audit.minutes
     return json_response({"minutes": list(map(_audited_document, minutes))})
 
 
-def _audited_document(minute: AuditedMinute) -> dict[str, Any]:
+def _audited_document(minute: AuditedMinute) -> AuditedMinuteDocument:
     frozen = minute.frozen
     return {
         "minute": format_instant(frozen.start_ms),
@@ -102,7 +111,7 @@ def _digest_document(digest: Digest) -> dict[str, Any]:
     return {"frozen_at": format_instant(digest.frozen_at_ms)} | document
 
 
-def _window_document(figures: Figures) -> dict[str, Any]:
+def _window_document(figures: Figures) -> WindowDocument:
     return {
         "from": format_instant(figures.start_ms),
         "seconds": figures.seconds,
@@ -120,7 +129,7 @@ def _window_document(figures: Figures) -> dict[str, Any]:
     }
 
 
-def _stage_document(stage: StageFigures) -> dict[str, Any]:
+def _stage_document(stage: StageFigures) -> StageDocument:
     return {
         "runs": stage.runs,
         "busiest_second": stage.busiest,
@@ -134,5 +143,5 @@ def _stage_document(stage: StageFigures) -> dict[str, Any]:
     }
 
 
-def _shares(timetables: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+def _shares(timetables: Sequence[tuple[str, int]]) -> list[TopTimetableDocument]:
     return [{"timetable": name, "runs": runs} for name, runs in timetables]

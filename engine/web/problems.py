@@ -29,9 +29,12 @@ from engine.core.fields import FAULTS_MAX
 from engine.core.identity import format_instant
 from engine.core.json_text import compact_json
 from engine.core.model import CountedRange
+from engine.web.problem_codes import PROBLEMS, CountedDocument, FaultDocument
 
 # How long a client should leave a journal alone that could not take its change.
 RETRY_AFTER_SECONDS = 1
+
+INTERNAL = "the engine failed to answer; its log says why"
 
 _log = structlog.get_logger()
 
@@ -48,6 +51,7 @@ class Problem(Exception):
         headers: Mapping[str, str] | None = None,
         **members: Any,
     ) -> None:
+        assert PROBLEMS[code][0] == status, "a code has one status"
         super().__init__(detail)
         self.status = status
         self.code = code
@@ -107,8 +111,10 @@ def http_problem(error: web.HTTPException) -> Problem:
             allowed = ", ".join(sorted(error.allowed_methods))
             detail = f"{error.method} does nothing here; use {allowed}"
             return Problem(405, "method_not_allowed", detail, headers={"Allow": allowed})
+        case web.HTTPExpectationFailed():
+            return Problem(417, "expectation_failed", error.reason)
         case _:
-            return Problem(error.status, "http", error.reason)
+            return Problem(500, "internal", INTERNAL)
 
 
 @web.middleware
@@ -129,11 +135,10 @@ async def answer_problems(request: web.Request, handler: Handler) -> web.StreamR
         )
     except Exception:  # The last resort: no bug of ours may look like a broken connection.
         _log.exception("request failed", method=request.method, path=request.path)
-        detail = "the engine failed to answer; its log says why"
-        return problem_response(Problem(500, "internal", detail))
+        return problem_response(Problem(500, "internal", INTERNAL))
 
 
-def _range(counted: CountedRange) -> dict[str, Any]:
+def _range(counted: CountedRange) -> CountedDocument:
     decided = counted.decided_at_ms
     return {
         "reason": counted.reason,
@@ -153,5 +158,5 @@ def _summary(faults: Sequence[Fault]) -> str:
     return f"{FAULTS_MAX} things are wrong, or more"
 
 
-def _entry(fault: Fault) -> dict[str, str]:
+def _entry(fault: Fault) -> FaultDocument:
     return {"pointer": fault.pointer, "detail": fault.detail}

@@ -3,7 +3,7 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypedDict, TypeVar
 
 from aiohttp import web
 
@@ -11,6 +11,8 @@ from engine.core.errors import Fault, Malformed
 from engine.core.fields import Fields
 from engine.core.identity import format_instant
 from engine.core.json_text import compact_json, parse_json
+from engine.core.members import Instant, Integer, Text
+from engine.web.operations import OPERATION
 from engine.web.problems import Problem
 
 # SPEC §12: what a reader gets at once; renders in 20 ms.
@@ -19,13 +21,28 @@ PAGE_DEFAULT = 100
 # Longer than any cursor handed out.
 CURSOR_LENGTH_MAX = 512
 
+_Item = TypeVar("_Item")
+
+
+LIMIT = Integer("limit", PAGE_DEFAULT, low=1, high=PAGE_MAX)
+CURSOR = Text("cursor", None, longest=CURSOR_LENGTH_MAX)
+FROM, TO = Instant("from"), Instant("to")
+
+
+class Page(TypedDict, Generic[_Item]):
+    """One page of a list. `next_cursor` asks for the next, as `cursor`; null: there is none."""
+
+    data: list[_Item]
+    next_cursor: str | None
+
 
 @contextmanager
-def query_of(request: web.Request, *names: str) -> Iterator[Fields]:
-    """The parameters of a request that may have `names`; 422 with every fault at the end."""
+def query_of(request: web.Request) -> Iterator[Fields]:
+    """The parameters that the operation declares; 422 with every fault at the end."""
     faults: list[Fault] = []
+    known = frozenset(member.name for member in request[OPERATION].query)
     given = {name: _number(value) for name, value in request.query.items()}
-    query = Fields(given, pointer="", known=frozenset(names), faults=faults)
+    query = Fields(given, pointer="", known=known, faults=faults)
     for name in given:
         if len(request.query.getall(name)) > 1:
             query.refuse(name, "write it once")
@@ -35,8 +52,14 @@ def query_of(request: web.Request, *names: str) -> Iterator[Fields]:
         raise Problem(422, "invalid_query", "the query is not understood", errors=errors)
 
 
+def refuse_parameters(request: web.Request) -> None:
+    """Raise Problem 422 if there are any, where the operation declares none."""
+    with query_of(request):
+        pass
+
+
 def read_limit(query: Fields) -> int:
-    return query.integer("limit", PAGE_DEFAULT, low=1, high=PAGE_MAX)
+    return query.integer(LIMIT)
 
 
 def refuse_backwards(query: Fields, from_ms: int | None, to_ms: int | None) -> None:
@@ -70,7 +93,7 @@ def read_run_cursor(query: Fields) -> tuple[int, int] | None:
 
 
 def _read_cursor(query: Fields) -> Any:
-    text = query.text("cursor", None, longest=CURSOR_LENGTH_MAX)
+    text = query.text(CURSOR)
     if text is None:
         return None
     try:

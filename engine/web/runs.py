@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from codecs import getincrementaldecoder
-from typing import Any
 
 from aiohttp import web
 
@@ -10,28 +9,43 @@ from engine.core.attribution import attribute_run
 from engine.core.errors import NotFound
 from engine.core.fields import Fields
 from engine.core.identity import format_instant, idempotency_key, parse_instant, schedule_id
+from engine.core.members import Choice, Text
 from engine.core.model import Attempt, Outcome, Run, State
 from engine.web.attribution import attribution_document
 from engine.web.json_bodies import json_response, list_response
+from engine.web.operations import Answer, operation
 from engine.web.ports import engine_of
 from engine.web.queries import (
+    CURSOR,
+    FROM,
+    LIMIT,
+    TO,
+    Page,
     query_of,
     read_limit,
     read_run_cursor,
     refuse_backwards,
     write_cursor,
 )
+from engine.web.run_answers import AttemptDocument, RunDocument, RunWithAttemptsDocument
 
 # A name or an id, whichever is longer.
 SCHEDULE_LENGTH_MAX = 128
 
 
+SCHEDULE = Text("schedule", None, longest=SCHEDULE_LENGTH_MAX)
+STATE = Choice("state", None, State)
+
+
+@operation(
+    query=(SCHEDULE, STATE, FROM, TO, LIMIT, CURSOR), answers={200: Answer(Page[RunDocument])}
+)
 async def list_runs(request: web.Request) -> web.Response:
     """Of one schedule (name or id) or all, in one state or any, `from <= scheduled_for < to`."""
     engine = engine_of(request)
-    with query_of(request, "schedule", "state", "from", "to", "limit", "cursor") as query:
+    with query_of(request) as query:
         schedule, state = _read_schedule(query, engine.tenant), _read_state(query)
-        from_ms, to_ms = query.instant("from"), query.instant("to")
+        from_ms, to_ms = query.instant(FROM), query.instant(TO)
         refuse_backwards(query, from_ms, to_ms)
         limit, after = read_limit(query), read_run_cursor(query)
     page, next_key = await engine.runs.page(
@@ -40,8 +54,9 @@ async def list_runs(request: web.Request) -> web.Response:
     return await list_response(map(run_document, page), write_cursor(next_key))
 
 
+@operation(answers={200: Answer(RunWithAttemptsDocument)}, problems=("not_found",))
 async def get_run(request: web.Request) -> web.Response:
-    """The id is `<schedule_id>@<scheduled_for>`."""
+    """A run with its attempts. The id is `<schedule_id>@<scheduled_for>`."""
     schedule, _, instant = request.match_info["id"].partition("@")
     try:
         scheduled_for_ms = parse_instant(instant)
@@ -57,7 +72,7 @@ async def get_run(request: web.Request) -> web.Response:
     )
 
 
-def run_document(run: Run) -> dict[str, Any]:
+def run_document(run: Run) -> RunDocument:
     """A run as the API answers with it."""
     scheduled_for = format_instant(run.scheduled_for_ms)
     return {
@@ -77,9 +92,9 @@ def run_document(run: Run) -> dict[str, Any]:
     }
 
 
-def attempt_document(attempt: Attempt) -> dict[str, Any]:
+def attempt_document(attempt: Attempt) -> AttemptDocument:
     """An attempt; `outcome` is null while it is under way."""
-    document: dict[str, Any] = {
+    document: AttemptDocument = {
         "number": attempt.number,
         "started_at": format_instant(attempt.started_at_ms),
         "ended_at": _instant(attempt.ended_at_ms),
@@ -88,33 +103,34 @@ def attempt_document(attempt: Attempt) -> dict[str, Any]:
     outcome = attempt.outcome
     if outcome is None:
         return document
-    return document | {
+    document |= {
         "outcome": outcome.name,
         "status": outcome.status,
         "error": outcome.error,
         "response_cut": outcome.response_cut,
-        **_response(outcome),
     }
-
-
-def _response(outcome: Outcome) -> dict[str, str]:
-    decoder = getincrementaldecoder("utf-8")()
     try:
-        # Cut off, the last character may be half there.
-        return {"response": decoder.decode(outcome.response, final=not outcome.response_cut)}
+        document["response"] = _text(outcome)
     except UnicodeDecodeError:
-        return {"response_base64": b64encode(outcome.response).decode()}
+        document["response_base64"] = b64encode(outcome.response).decode()
+    return document
+
+
+def _text(outcome: Outcome) -> str:
+    # Cut off, the last character may be half there.
+    decoder = getincrementaldecoder("utf-8")()
+    return decoder.decode(outcome.response, final=not outcome.response_cut)
 
 
 def _read_schedule(query: Fields, tenant: str) -> str | None:
-    name = query.text("schedule", None, longest=SCHEDULE_LENGTH_MAX)
+    name = query.text(SCHEDULE)
     if name is None or name.startswith("sch_"):
         return name
     return schedule_id(tenant, name)
 
 
 def _read_state(query: Fields) -> State | None:
-    return query.choice("state", None, State)
+    return query.choice(STATE)
 
 
 def _instant(ms: int | None) -> str | None:

@@ -1,18 +1,38 @@
 """What operators and their machines ask: alive, ready, figures, and the signing secrets."""
 
+from typing import Literal, TypedDict
+
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from engine.web.json_bodies import json_response
+from engine.web.operations import Answer, operation
 from engine.web.ports import ENGINE, engine_of
 from engine.web.problems import Problem
+from engine.web.queries import Page
 
 
+class LiveDocument(TypedDict):
+    live: Literal[True]
+
+
+class ReadyDocument(TypedDict):
+    ready: Literal[True]
+
+
+class SecretDocument(TypedDict):
+    """A signing secret, `whsec_` and base64 of 32 bytes."""
+
+    secret: str
+
+
+@operation(answers={200: Answer(LiveDocument)})
 async def livez(request: web.Request) -> web.Response:
     """200 while the loop turns; a supervisor restarts what does not answer."""
     return json_response({"live": True})
 
 
+@operation(answers={200: Answer(ReadyDocument)}, problems=("not_ready",))
 async def readyz(request: web.Request) -> web.Response:
     """200 when deliveries go out as planned; 503 with the reasons when they do not."""
     reasons = list(request.app[ENGINE].unready())
@@ -21,12 +41,14 @@ async def readyz(request: web.Request) -> web.Response:
     return json_response({"ready": True})
 
 
+@operation(answers={200: Answer(str, "text/plain")})
 async def metrics(request: web.Request) -> web.Response:
-    """Prometheus text format."""
+    """The figures of the engine in Prometheus text format."""
     body = generate_latest(request.app[ENGINE].registry)
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
+@operation(answers={200: Answer(Page[SecretDocument])})
 async def list_secrets(request: web.Request) -> web.Response:
     """The tenant's active signing secrets, newest first; what a receiver is given."""
     secrets = [{"secret": secret} for secret in engine_of(request).secrets]

@@ -1,6 +1,6 @@
 """`/v1/tenants`: who has schedules here, and how many each may have. For administrators."""
 
-from typing import Any
+from typing import TypedDict
 
 from aiohttp import web
 
@@ -15,29 +15,52 @@ from engine.core.access import (
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.identity import format_instant
+from engine.core.members import InstantText, Integer, Shape
 from engine.web.json_bodies import json_response, list_response, read_json
+from engine.web.operations import Answer, Body, operation
 from engine.web.ports import ENGINE
-from engine.web.queries import query_of, read_limit, read_name_cursor, write_cursor
+from engine.web.queries import (
+    CURSOR,
+    LIMIT,
+    Page,
+    query_of,
+    read_limit,
+    read_name_cursor,
+    write_cursor,
+)
 
 # A year, as the longest interval (SPEC §3).
 INTERVAL_SECONDS_MAX = 31_536_000
 # Beyond what any node holds.
 SCHEDULES_QUOTA_MAX = 1_000_000_000
 
-INPUT_FIELDS = frozenset({"schedules_max", "interval_seconds_min"})
-SHOWN_FIELDS = frozenset({"name", "schedules", "created_at"})
+SCHEDULES_QUOTA = Integer("schedules_max", None, low=0, high=SCHEDULES_QUOTA_MAX)
+INTERVAL_QUOTA = Integer("interval_seconds_min", None, low=1, high=INTERVAL_SECONDS_MAX)
+QUOTAS = Shape(
+    (SCHEDULES_QUOTA, INTERVAL_QUOTA), ignored=frozenset({"name", "schedules", "created_at"})
+)
 
 
+class TenantDocument(TypedDict):
+    """A tenant, how many schedules it has, and its quotas as they hold."""
+
+    name: str
+    schedules: int
+    schedules_max: int
+    interval_seconds_min: int
+    created_at: InstantText
+
+
+@operation(
+    body=Body(shape=QUOTAS), answers={200: Answer(TenantDocument), 201: Answer(TenantDocument)}
+)
 async def put_tenant(request: web.Request) -> web.Response:
     """Make a tenant (201) or give one other quotas (200); what is left out is the default."""
     faults: list[Fault] = []
-    known = INPUT_FIELDS | SHOWN_FIELDS
-    fields = Fields(await read_json(request), pointer="", known=known, faults=faults)
+    fields = Fields(await read_json(request), pointer="", known=QUOTAS.names, faults=faults)
     quotas = Quotas(
-        schedules_max=fields.integer("schedules_max", None, low=0, high=SCHEDULES_QUOTA_MAX),
-        interval_seconds_min=fields.integer(
-            "interval_seconds_min", None, low=1, high=INTERVAL_SECONDS_MAX
-        ),
+        schedules_max=fields.integer(SCHEDULES_QUOTA),
+        interval_seconds_min=fields.integer(INTERVAL_QUOTA),
     )
     name = request.match_info["tenant"]
     if not is_tenant_name(name):
@@ -48,19 +71,23 @@ async def put_tenant(request: web.Request) -> web.Response:
     return json_response(_document(tenant), status=201 if is_new else 200)
 
 
+@operation(answers={200: Answer(TenantDocument)}, problems=("not_found",))
 async def get_tenant(request: web.Request) -> web.Response:
+    """A tenant and its quotas."""
     return json_response(_document(await request.app[ENGINE].tenants.get(_name(request))))
 
 
+@operation(answers={204: Answer()}, problems=("not_found", "conflict"))
 async def delete_tenant(request: web.Request) -> web.Response:
-    """409 while it has schedules, history of their runs, or keys."""
+    """Forget a tenant: 409 while it has schedules, history of their runs, or keys."""
     await request.app[ENGINE].tenants.delete(_name(request))
     return web.Response(status=204)
 
 
+@operation(query=(LIMIT, CURSOR), answers={200: Answer(Page[TenantDocument])})
 async def list_tenants(request: web.Request) -> web.Response:
     """By name."""
-    with query_of(request, "limit", "cursor") as query:
+    with query_of(request) as query:
         limit, after_name = read_limit(query), read_name_cursor(query)
     page, next_name = await request.app[ENGINE].tenants.page(limit=limit, after_name=after_name)
     return await list_response(map(_document, page), write_cursor(next_name))
@@ -70,7 +97,7 @@ def _name(request: web.Request) -> str:
     return request.match_info["tenant"]
 
 
-def _document(tenant: Tenant) -> dict[str, Any]:
+def _document(tenant: Tenant) -> TenantDocument:
     quotas = tenant.quotas
     most, least = quotas.schedules_max, quotas.interval_seconds_min
     return {

@@ -27,6 +27,7 @@ from engine.core.model import (
 from engine.core.owed import last_owed_ms
 from engine.web.application import create_app
 from engine.web.server import Listener, start_server
+from tests.web.described import check_described
 
 NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -325,6 +326,7 @@ class Api:
             session.request(method, url, data=data, headers=headers) as response,
         ):
             body = await response.read()
+            check_described(method, path, response.status, response.headers, body)
             return Answer(status=response.status, headers=response.headers, body=body)
 
     async def _raw(self, data: bytes) -> bytes:

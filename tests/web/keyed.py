@@ -17,6 +17,7 @@ from engine.core.access import Quotas, Scope
 from engine.testing import FakeTransport
 from engine.web.application import create_app
 from engine.web.server import Listener, Server, start_server
+from tests.web.described import check_described
 
 ADMIN_KEY = "obk_operator_" + "0123456789abcdef" * 4
 TENANTS = ("acme", "globex")
@@ -79,6 +80,7 @@ class Node:
             method, self.url + path, headers=headers, data=data
         ) as response:
             text = await response.text()
+            check_described(method, path, response.status, response.headers, text.encode())
             return Answer(status=response.status, headers=response.headers, text=text)
 
 

@@ -38,6 +38,8 @@ class Case(NamedTuple):
 
 
 CASES = [
+    Case("GET /openapi.json", OPEN, 200, 200),
+    Case("GET /docs", OPEN, 200, 200),
     Case("GET /livez", OPEN, 200, 200),
     Case("GET /readyz", OPEN, 200, 200),
     Case("GET /metrics", OPEN, 200, 200),  # On loopback; elsewhere see below.

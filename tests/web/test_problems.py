@@ -107,4 +107,4 @@ def test_bytes_that_are_no_http_are_a_problem_and_a_line_in_the_log(api, data, s
 
 def test_an_expectation_that_cannot_be_met_is_a_problem(api):
     answer = api.get("/v1/schedules", headers={"Expect": "a miracle"})
-    assert (answer.status, answer.problem["code"]) == (417, "http")
+    assert (answer.status, answer.problem["code"]) == (417, "expectation_failed")
