@@ -5,11 +5,12 @@ a second may serve what the bucket holds and what comes in during it. Counts are
 nothing is lost or made up.
 
 **Delays.** Runs leave in the order in which they are due (FIFO), so the first attempt of the k-th
-run is when the served curve reaches k. Inside a second both curves are taken as straight: arrivals
-are spread evenly over it (that is what the millisecond phase of SPEC §2 does), and a busy bucket
-serves evenly. The delay is then a straight line over every stretch of runs that arrive in one
-second and are served in one, and percentiles are read from these stretches, not from single runs.
-It is the fluid limit of a D/D/1 queue (Kleinrock, *Queueing Systems* II, chapter 2).
+run is when the served curve reaches k. Inside a second both curves are taken as straight: a busy
+bucket serves evenly, and arrivals are spread evenly over it (that is what the millisecond phase of
+SPEC §2 does), but for those without jitter, which all come when the second begins. The delay is
+then a straight line over every stretch of runs that arrive in one second and are served in one, and
+percentiles are read from these stretches, not from single runs. It is the fluid limit of a D/D/1
+queue (Kleinrock, *Queueing Systems* II, chapter 2).
 """
 
 from bisect import bisect_right
@@ -62,13 +63,17 @@ class Passage:
     `served` has the runs of each second and `backlog` those that wait at its end.
     """
 
-    __slots__ = ("_gone", "arrivals", "backlog", "bucket", "served")
+    __slots__ = ("_gone", "arrivals", "backlog", "bucket", "served", "sharp")
 
-    def __init__(self, arrivals: Sequence[int], bucket: Bucket) -> None:
+    def __init__(
+        self, arrivals: Sequence[int], bucket: Bucket, sharp: Sequence[int] | None = None
+    ) -> None:
+        """`sharp`: so many of a second's arrivals come when it begins; by default none."""
         assert bucket.rate >= 1, "a bucket without a rate serves nothing"
         assert bucket.burst >= 1, "a bucket that holds no token serves nothing"
         self.arrivals = arrivals
         self.bucket = bucket
+        self.sharp = sharp or [0] * len(arrivals)
         self._gone: list[int] = []  # Runs that have left by each second's end, once asked for.
         self.served = list(arrivals)
         self.backlog = [0] * len(self.served)
@@ -102,8 +107,14 @@ class Passage:
             return
         self._gone = self._gone or list(accumulate(self.served))
         until = self._gone[second] + self.backlog[second]
-        begin = place = until - came
-        leaving = bisect_right(self._gone, place, lo=second)
+        begin = until - came
+        spread = begin + self.sharp[second]
+        yield from self._stretches(second, begin, spread, over_ms=0)
+        yield from self._stretches(second, spread, until, over_ms=1000)
+
+    def _stretches(self, second: int, begin: int, until: int, *, over_ms: int) -> Iterator[Wait]:
+        """Of the runs begin <= place < until, which arrive evenly over so much of a second."""
+        place, leaving = begin, bisect_right(self._gone, begin, lo=second)
         while place < until:
             ahead, end, speed = self._leaving(leaving)
             end = min(end, until)
@@ -112,7 +123,7 @@ class Passage:
                     0,
                     1000 * (leaving - second)
                     + 1000 * (at - ahead) // speed
-                    - 1000 * (at - begin) // came,
+                    - over_ms * (at - begin) // (until - begin),
                 )
                 for at in (place, end)
             ]

@@ -84,6 +84,9 @@ class FlowPassage:
         self.limit = limit
         self.planned = planned
         self._first = limit.backlog * SCALE
+        if not self._first and SCALE * max(planned) <= limit.millirate:
+            self.released, self.waiting = list(planned), [0] * len(planned)
+            return
         thousandths = [SCALE * runs for runs in planned]
         if not limit.millirate:
             self.released = [0] * len(thousandths)

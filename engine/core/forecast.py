@@ -79,7 +79,7 @@ class Held:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """Curves by second from `start_s` on, the minutes that have runs, and the flows that are held
-    back by a limit of their own."""
+    back by a limit of their own; `unlimited` more have one that can bind and was left out."""
 
     start_s: int
     demand: list[int]
@@ -89,6 +89,7 @@ class Forecast:
     minutes: tuple[Minute, ...]
     crush: Crush | None
     held: tuple[Held, ...]
+    unlimited: int
     bucket: Bucket
 
     @property
@@ -128,7 +129,12 @@ def rate_min(runs: int, jitter_seconds: int, limit_ms: int = HERD_DELAY_LIMIT_MS
 
 
 def foresee(
-    outlook: Outlook, bucket: Bucket, *, from_s: int, limits: Iterable[FlowLimit] = ()
+    outlook: Outlook,
+    bucket: Bucket,
+    *,
+    from_s: int,
+    limits: Iterable[FlowLimit] = (),
+    unlimited: int = 0,
 ) -> Forecast:
     """Simulate the curves from their start; the forecast of what is due from `from_s` on."""
     passage = LimitedPassage(outlook, bucket, limits)
@@ -145,6 +151,7 @@ def foresee(
         minutes=minutes,
         crush=_crush(outlook, passage, worst) if worst else None,
         held=tuple(_held(flow, skipped) for flow in passage.flows if any(flow.waiting[skipped:])),
+        unlimited=unlimited,
         bucket=bucket,
     )
 

@@ -81,7 +81,7 @@ def advise(
             break
         candidates.remove(crowd)
         own = draw([crowd], Singles(), start_s, end_s)
-        rest, demand = minus(outlook, own), demand_of([crowd], deadlines, own)
+        rest, demand = minus(outlook, own), demand_of([crowd], deadlines, own.demand, start_s)
         tries = (
             _Try(crowd, jitter, together(rest, spread(demand, jitter, start_s, end_s)))
             for jitter in (OFFSET_SECONDS_MAX, *_steps_above(crowd))

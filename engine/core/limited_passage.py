@@ -22,7 +22,8 @@ class LimitedPassage:
         self._rest = outlook.planned
         for flow in self.flows:
             self._rest = less(self._rest, flow.planned)
-        self.engine = Passage(_released(self._rest, self.flows), bucket)
+        sharp = _sharp(outlook, self._rest)
+        self.engine = Passage(_released(self._rest, self.flows), bucket, sharp)
 
     @property
     def backlog(self) -> list[int]:
@@ -50,9 +51,11 @@ class LimitedPassage:
         """In thousandths of a run: a second's waits are shared out by where its runs come from."""
         through = [flow.planned[second] for flow in self.flows if flow not in held]
         at_once = self._rest[second] + sum(through)
-        arrived = self.engine.arrivals[second]
+        sharp = left = self.engine.sharp[second]
+        spread = self.engine.arrivals[second] - sharp
         for low, high, runs in self.engine.waits(second):
-            yield low, high, SCALE * runs * at_once // arrived
+            yield low, high, SCALE * runs if left else SCALE * runs * (at_once - sharp) // spread
+            left = max(0, left - runs)
         for flow in held:
             if flow.planned[second] and flow.limit.millirate:
                 first, last = (ms + self._later(second, ms) for ms in flow.wait_ms(second))
@@ -71,7 +74,7 @@ def release(outlook: Outlook, limits: Iterable[FlowLimit]) -> Outlook:
     rest = outlook.planned
     for flow in flows:
         rest = less(rest, flow.planned)
-    return replace(outlook, planned=_released(rest, flows), flows={})
+    return replace(outlook, planned=_released(rest, flows), sharp=_sharp(outlook, rest), flows={})
 
 
 def _through_limits(outlook: Outlook, limits: Iterable[FlowLimit]) -> tuple[FlowPassage, ...]:
@@ -85,3 +88,8 @@ def _released(rest: list[int], flows: Iterable[FlowPassage]) -> list[int]:
     for flow in flows:
         rest = plus(rest, flow.released)
     return rest
+
+
+def _sharp(outlook: Outlook, rest: list[int]) -> list[int]:
+    """Those that come when their second begins: what a flow's limit lets through, it spreads."""
+    return outlook.sharp if rest is outlook.planned else list(map(min, outlook.sharp, rest))

@@ -60,6 +60,12 @@ class Crowd:
         return self.timetable_id, self.flow_id
 
     @property
+    def is_sharp(self) -> bool:
+        """Whether these schedules have no jitter, as far as whole seconds tell: without it there is
+        no phase either (SPEC §2), and they are due in the same millisecond."""
+        return self.counts.keys() == {0}
+
+    @property
     def schedules(self) -> int:
         return sum(self.counts.values())
 
@@ -97,12 +103,13 @@ class Singles:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """All that will fire, the runs that are due already (but those of `limits`, which have them
-    themselves), and the limits of flows that can bind."""
+    themselves), the limits of flows that can bind, and how many more such flows were left out."""
 
     crowds: tuple[Crowd, ...] = ()
     singles: Singles = Singles()
     backlog: int = 0
     limits: tuple[FlowLimit, ...] = ()
+    unlimited: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,23 +124,25 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """Runs in each second from `start_s` on. `herd` is the part of `planned` that :00 asked for;
-    `flows` has the parts of it that are limited flows', by flow."""
+    """Runs in each second from `start_s` on. `herd` is the part of `planned` that :00 asked for,
+    `sharp` the part that is due when the second begins and not spread over it; `flows` has the
+    parts that are limited flows', by flow."""
 
     start_s: int
     demand: list[int]
     planned: list[int]
     herd: list[int]
+    sharp: list[int]
     flows: Mapping[int, list[int]] = field(default_factory=dict)
 
 
 def draw(crowds: Iterable[Crowd], singles: Singles, start_s: int, end_s: int) -> Outlook:
     """The curves of the seconds start <= second < end."""
     length = end_s - start_s
-    demand = [0] * length
+    demand, sharp = [0] * length, [0] * length
     herd_sums: dict[int, int] = {}
     other_sums: dict[int, int] = {}
-    sums, flow_sums = _sum_by_instant(crowds, start_s, end_s)
+    sums, flow_sums, sharp_sums = _sum_by_instant(crowds, start_s, end_s)
     for second, lanes in sums.items():
         demand[second - start_s] = lanes & _LANE
         (herd_sums if is_herd(second) else other_sums)[second - start_s] = lanes >> LANE_BITS
@@ -142,12 +151,30 @@ def draw(crowds: Iterable[Crowd], singles: Singles, start_s: int, end_s: int) ->
     _add(demand, start_s, singles.demand)
     _add(planned, start_s, singles.planned)
     _add(herd, start_s, singles.herd)
+    _add(sharp, start_s, sharp_sums)
     flows = {flow_id: _lay_out(own, length) for flow_id, own in flow_sums.items()}
     for flow_id, runs in singles.flows.items():
         _add(flows.setdefault(flow_id, [0] * length), start_s, runs)
     return Outlook(
-        start_s=start_s, demand=demand, planned=plus(planned, herd), herd=herd, flows=flows
+        start_s=start_s,
+        demand=demand,
+        planned=plus(planned, herd),
+        herd=herd,
+        sharp=sharp,
+        flows=flows,
     )
+
+
+def demand_by_flow(crowds: Iterable[Crowd], start_s: int, end_s: int) -> Mapping[int, list[int]]:
+    """The demand of each limited flow alone, by second."""
+    demand: defaultdict[int, list[int]] = defaultdict(lambda: [0] * (end_s - start_s))
+    for same in _alike(crowd for crowd in crowds if crowd.flow_id is not None):
+        instants = same[0].occurrences(start_s, end_s)
+        for crowd in same:
+            own, schedules = demand[crowd.flow_id or 0], crowd.schedules
+            for second in instants:
+                own[second - start_s] += schedules
+    return demand
 
 
 def is_herd(second: int) -> bool:
@@ -173,6 +200,7 @@ def minus(a: Outlook, b: Outlook) -> Outlook:
         demand=less(a.demand, b.demand),
         planned=less(a.planned, b.planned),
         herd=less(a.herd, b.herd),
+        sharp=less(a.sharp, b.sharp),
         flows={**a.flows, **parts},
     )
 
@@ -183,27 +211,36 @@ _Sums = defaultdict[int, int]
 
 def _sum_by_instant(
     crowds: Iterable[Crowd], start_s: int, end_s: int
-) -> tuple[_Sums, dict[int, _Sums]]:
-    """Of all crowds by occurrence, and of each limited flow's by place in the span.
+) -> tuple[_Sums, dict[int, _Sums], _Sums]:
+    """Of all crowds by occurrence, of each limited flow's by place in the span, and the runs of
+    crowds without jitter.
 
-    Of the first the lowest lane is the number of schedules, and offset 0 is above it. Crowds that
-    owe the same occurrences are taken together: those are computed once.
+    Of the first the lowest lane is the number of schedules, and offset 0 is above it.
     """
     sums, of_flow = _Sums(int), defaultdict[int, _Sums](lambda: _Sums(int))
-    alike: defaultdict[object, list[Crowd]] = defaultdict(list)
-    for crowd in crowds:
-        alike[crowd.trigger, crowd.after_s, crowd.until_s].append(crowd)
-    for same in alike.values():
+    sharp = _Sums(int)
+    for same in _alike(crowds):
         instants = same[0].occurrences(start_s, end_s)
         lanes = sum(_lanes(crowd.counts) for crowd in same)
         for second in instants:
             sums[second] += lanes
+        if at_once := sum(crowd.schedules for crowd in same if crowd.is_sharp):
+            for second in instants:
+                sharp[second] += at_once
         for crowd in same:
             if crowd.flow_id is not None:
                 own, lanes = of_flow[crowd.flow_id], _lanes(crowd.counts) >> LANE_BITS
                 for second in instants:
                     own[second - start_s] += lanes
-    return sums, of_flow
+    return sums, of_flow, sharp
+
+
+def _alike(crowds: Iterable[Crowd]) -> Iterable[list[Crowd]]:
+    """Crowds that owe the same occurrences, together: those are then computed once."""
+    alike: defaultdict[object, list[Crowd]] = defaultdict(list)
+    for crowd in crowds:
+        alike[crowd.trigger, crowd.after_s, crowd.until_s].append(crowd)
+    return alike.values()
 
 
 def _lanes(counts: Mapping[int, int]) -> int:

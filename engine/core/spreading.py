@@ -10,7 +10,7 @@ they can have at most.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, chain, repeat
 from operator import sub
@@ -29,10 +29,13 @@ Demand = Mapping[int, Mapping[int, int]]
 """Runs by the largest jitter that their deadline allows (seconds), then by `scheduled_for`."""
 
 
-def demand_of(crowds: Iterable[Crowd], deadlines: Deadlines, drawn: Outlook) -> Demand:
-    """The runs of these crowds, drawn as `drawn`, within the deadlines of their kinds."""
-    start_s, end_s = drawn.start_s, drawn.start_s + len(drawn.demand)
-    free = Counter({start_s + place: runs for place, runs in enumerate(drawn.demand) if runs})
+def demand_of(
+    crowds: Iterable[Crowd], deadlines: Deadlines, drawn: Sequence[int], start_s: int
+) -> Demand:
+    """The runs of these crowds within the deadlines of their kinds; `drawn`: the crowds' demand by
+    second from `start_s` on."""
+    end_s = start_s + len(drawn)
+    free = Counter({start_s + place: runs for place, runs in enumerate(drawn) if runs})
     demand: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for crowd in crowds:
         for most, schedules in deadlines.get(crowd.kind, {}).items():
@@ -60,7 +63,9 @@ def spread(demand: Demand, jitter_seconds: int, start_s: int, end_s: int) -> Out
     ]
     nothing = [0] * (end_s - start_s)
     return reduce(
-        together, parts or [Outlook(start_s=start_s, demand=nothing, planned=nothing, herd=nothing)]
+        together,
+        parts
+        or [Outlook(start_s=start_s, demand=nothing, planned=nothing, herd=nothing, sharp=nothing)],
     )
 
 
@@ -71,6 +76,7 @@ def together(a: Outlook, b: Outlook) -> Outlook:
         demand=plus(a.demand, b.demand),
         planned=plus(a.planned, b.planned),
         herd=plus(a.herd, b.herd),
+        sharp=plus(a.sharp, b.sharp),
         flows={
             **a.flows,
             **{f: plus(a.flows[f], part) if f in a.flows else part for f, part in b.flows.items()},
@@ -147,12 +153,13 @@ def _spread_evenly(runs: Mapping[int, int], width: int, start_s: int, end_s: int
     at_hour, at_others = [0] * (end_s - start_s), [0] * (end_s - start_s)
     for instant, count in runs.items():
         (at_hour if is_herd(instant) else at_others)[instant - start_s] = count
-    herd = _widen(at_hour, width)
+    demand, herd = plus(at_hour, at_others), _widen(at_hour, width)
     return Outlook(
         start_s=start_s,
-        demand=plus(at_hour, at_others),
+        demand=demand,
         planned=plus(herd, _widen(at_others, width)),
         herd=herd,
+        sharp=[0] * len(demand) if width else demand,
     )
 
 
@@ -160,19 +167,20 @@ def _by_width(demand: Demand, jitter_seconds: int) -> Demand:
     """The runs by the jitter that they get, of `jitter_seconds` what their deadline allows."""
     widths: defaultdict[int, dict[int, int]] = defaultdict(dict)
     for most, runs in demand.items():
-        merged = widths[max(1, min(most, jitter_seconds))]
+        merged = widths[min(most, jitter_seconds)]
         for instant, count in runs.items():
             merged[instant] = merged.get(instant, 0) + count
     return widths
 
 
 def _widen(runs: list[int], width: int) -> list[int]:
-    """Each second's runs spread evenly over `width` seconds; what is left of a run is carried on.
+    """Each second's runs spread evenly over `width` seconds, of which 0 is none; what is left of a
+    run is carried on.
 
     With the window's sum in parts of a run, 1 / `width` each, whole runs are counted through all
     seconds and differences taken: nothing is lost between two.
     """
-    if width == 1 or not any(runs):
+    if width <= 1 or not any(runs):
         return runs
     window = accumulate(map(sub, runs, chain(repeat(0, width), runs)))
     whole = [parts // width for parts in accumulate(window, initial=0)]

@@ -16,7 +16,15 @@ from engine.core.forecast_words import label
 from engine.core.herd_document import Change, Span
 from engine.core.limited_passage import release
 from engine.core.model import CronTrigger
-from engine.core.population import Crowd, Outlook, Singles, Standing, draw, is_herd
+from engine.core.population import (
+    Crowd,
+    Outlook,
+    Singles,
+    Standing,
+    demand_by_flow,
+    draw,
+    is_herd,
+)
 from engine.core.spreading import (
     Deadlines,
     Demand,
@@ -99,13 +107,14 @@ def answer(question: Question) -> WhatIf:
     from_s, bucket, standing = question.span.from_s, question.bucket, question.standing
     chosen = set(map(id, question.selected))
     others = [crowd for crowd in standing.crowds if id(crowd) not in chosen]
-    limits = standing.limits
+    limits, unlimited = standing.limits, standing.unlimited
     rest = draw(others, standing.singles, start_s, end_s)
     selected = draw(question.selected, Singles(), start_s, end_s)
-    demand = demand_of(question.selected, question.deadlines, selected)
+    demand = demand_of(question.selected, question.deadlines, selected.demand, start_s)
     then, exactness = _rejittered(question, selected, demand)
     for crowd, seconds in _added(question):
-        more = demand_of([crowd], {}, draw([crowd], Singles(), start_s, end_s))
+        added = draw([crowd], Singles(), start_s, end_s)
+        more = demand_of([crowd], {}, added.demand, start_s)
         demand = merge(demand, more)
         then = together(then, spread(more, seconds, start_s, end_s))
     then = together(rest, then)
@@ -114,10 +123,13 @@ def answer(question: Question) -> WhatIf:
         burst = change.burst or max(1, rate * bucket.burst // bucket.rate)
         return replace(bucket, rate=rate, burst=burst, tokens=min(bucket.tokens, burst))
 
+    def foreseen(outlook: Outlook, bucket: Bucket) -> Forecast:
+        return foresee(outlook, bucket, from_s=from_s, limits=limits, unlimited=unlimited)
+
     changed = bucket_at(change.rate or bucket.rate)
     return WhatIf(
-        now=foresee(together(rest, selected), bucket, from_s=from_s, limits=limits),
-        then=foresee(then, changed, from_s=from_s, limits=limits),
+        now=foreseen(together(rest, selected), bucket),
+        then=foreseen(then, changed),
         exactness=exactness,
         selected_schedules=sum(crowd.schedules for crowd in question.selected),
         least_jitter_seconds=least_jitter(release(rest, limits), demand, changed, from_s=from_s)
@@ -152,9 +164,9 @@ def _expected(question: Question, demand: Demand, jitter_seconds: int) -> Outloo
     """The selected schedules spread anew, those of each limited flow by themselves, too."""
     start_s, end_s = question.start_s, question.span.to_s
     flows: dict[int, list[int]] = {}
-    for flow_id in {c.flow_id for c in question.selected if c.flow_id is not None}:
+    for flow_id, drawn in demand_by_flow(question.selected, start_s, end_s).items():
         crowds = [crowd for crowd in question.selected if crowd.flow_id == flow_id]
-        part = demand_of(crowds, question.deadlines, draw(crowds, Singles(), start_s, end_s))
+        part = demand_of(crowds, question.deadlines, drawn, start_s)
         flows[flow_id] = spread(part, jitter_seconds, start_s, end_s).planned
     return replace(spread(demand, jitter_seconds, start_s, end_s), flows=flows)
 

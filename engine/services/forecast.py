@@ -219,7 +219,13 @@ class Forecasts:
 
 def _foresee(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> Forecast:
     outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
-    return foresee(outlook, bucket, from_s=span.from_s, limits=standing.limits)
+    return foresee(
+        outlook,
+        bucket,
+        from_s=span.from_s,
+        limits=standing.limits,
+        unlimited=standing.unlimited,
+    )
 
 
 def _rate_needed(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> int:

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from heapq import nlargest
 from typing import Any
 
 import orjson
@@ -47,7 +46,8 @@ LATENCY_REACH_MS = 3_600_000
 """Older attempts say little about how long a request takes now."""
 
 LIMITED_FLOWS_MAX = 16
-"""Flows simulated apart, those first whose limit is hardest pressed: a day of one takes 50 ms."""
+"""Flows simulated apart, those first whose limit is hardest pressed: a day of one takes 50 ms. Of
+more, the answer says how many were taken to have no limit."""
 
 CHANGED_NAMED_MAX = 5
 """Names of changed schedules: enough to know who did it."""
@@ -125,7 +125,8 @@ def standing(
     What is due before it, or waits already, is the backlog. A later `start_s` (a span that begins
     far from now) has neither.
     """
-    limits = _limits(db, now_ms, rate, tenant)
+    binding = _limits(db, now_ms, rate, tenant)
+    limits, unlimited = binding[:LIMITED_FLOWS_MAX], len(binding[LIMITED_FLOWS_MAX:])
     crowds = list(_crowds(db, limits, start_s, end_s, tenant))
     is_next = start_s == now_ms // 1000 + 1
     past = _under_way(db, crowds, limits, now_ms, tenant) if is_next else _Runs()
@@ -142,7 +143,11 @@ def standing(
         limits = [_with_backlog(db, limit, past, start_s, now_ms) for limit in limits]
         backlog -= sum(limit.backlog for limit in limits)
     return Standing(
-        crowds=tuple(crowds), singles=_singles(past), backlog=backlog, limits=tuple(limits)
+        crowds=tuple(crowds),
+        singles=_singles(past),
+        backlog=backlog,
+        limits=tuple(limits),
+        unlimited=unlimited,
     )
 
 
@@ -192,7 +197,8 @@ _Runs = Counter[tuple[int, int, int | None]]
 
 
 def _limits(db: sqlite3.Connection, now_ms: int, rate: int, tenant: str | None) -> list[FlowLimit]:
-    """The limits that can bind: below the engine's own, and below what their schedules can ask."""
+    """The limits that can bind: below the engine's own, and below what their schedules can ask. The
+    hardest pressed come first."""
     since_ms = now_ms - LATENCY_REACH_MS
     values = {"since": since_ms, "limit": SAMPLE_ATTEMPTS_MAX, "tenant": tenant}
     found: dict[int, FlowLimit] = {}
@@ -218,7 +224,7 @@ def _limits(db: sqlite3.Connection, now_ms: int, rate: int, tenant: str | None) 
         for flow_id, schedules in _rows(db, "count_schedules_of_flows", flows)
         if found[flow_id].can_bind(schedules)
     ]
-    return [found[flow_id] for _, flow_id in nlargest(LIMITED_FLOWS_MAX, pressed)]
+    return [found[flow_id] for _, flow_id in sorted(pressed, reverse=True)]
 
 
 def _with_backlog(

@@ -102,6 +102,7 @@ def _summary(forecast: Forecast) -> ForecastSummaryDocument:
         "minutes_with_runs": len(forecast.minutes),
         "minutes_missed": forecast.missed,
         "worst_minute": None if forecast.worst is None else _minute(forecast.worst),
+        "flows_taken_as_unlimited": forecast.unlimited,
     }
 
 

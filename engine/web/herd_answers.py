@@ -92,6 +92,7 @@ ForecastSummaryDocument = TypedDict(
         "minutes_with_runs": int,
         "minutes_missed": int,
         "worst_minute": MinuteDocument | None,
+        "flows_taken_as_unlimited": int,
     },
 )
 

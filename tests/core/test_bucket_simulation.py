@@ -39,6 +39,14 @@ def test_a_herd_of_one_second_is_delayed_in_proportion_to_its_place():
     assert passage.delays(0, 1) == Delays(p50_ms=4500, p99_ms=8910, max_ms=9000)
 
 
+def test_those_without_jitter_come_when_their_second_begins_and_wait_for_all_of_it():
+    # The k-th of a hundred waits k times 100 ms; the same with twenty that have jitter behind them.
+    sharp = Passage([100] + [0] * 20, Bucket(rate=10, burst=1), [100] + [0] * 20)
+    assert sharp.delays(0, 1) == Delays(p50_ms=5000, p99_ms=9900, max_ms=10_000)
+    mixed = Passage([100] + [0] * 20, Bucket(rate=10, burst=1), [80] + [0] * 20)
+    assert mixed.delays(0, 1) == Delays(p50_ms=5000, p99_ms=8950, max_ms=9000)
+
+
 def test_those_without_a_wait_count_among_the_runs_of_a_percentile():
     # 900 punctual runs, then 100 of which the last waits 900 ms: p99 is the 990th of a thousand.
     passage = Passage([90] * 10 + [100], Bucket(rate=90, burst=1))

@@ -92,12 +92,15 @@ def test_lanes_add_what_a_plain_loop_adds(
     kinds: list[tuple[int, int, dict[int, int]]], shift: int, length: int
 ):
     start = NOON + shift
-    expected = Outlook(start_s=start, demand=[0] * length, planned=[0] * length, herd=[0] * length)
+    curves = [[0] * length for _ in range(4)]
+    demand, planned, herd, sharp = curves
+    expected = Outlook(start_s=start, demand=demand, planned=planned, herd=herd, sharp=sharp)
     for every, phase, counts in kinds:
         for second in range(start, start + length):
             if (second - phase) % every == 0:
                 for offset, count in counts.items():
                     expected.demand[second - start] += count
+                    expected.sharp[second - start] += count if counts.keys() == {0} else 0
                     if second + offset < start + length:
                         expected.planned[second + offset - start] += count
                         if second % 3600 < 60:

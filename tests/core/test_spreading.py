@@ -48,7 +48,7 @@ def test_spreading_loses_nothing(demand: dict[int, dict[int, int]], jitter: int)
 def test_demand_is_kept_apart_by_deadline():
     crowd = Crowd(timetable_id=7, trigger=HOURLY, counts={0: 10})
     drawn = draw([crowd], Singles(), NOON, NOON + 7200)
-    demand = demand_of([crowd], {(7, None): {30: 4}}, drawn)
+    demand = demand_of([crowd], {(7, None): {30: 4}}, drawn.demand, drawn.start_s)
     assert demand == {30: {NOON: 4, NOON + 3600: 4}, 900: {NOON: 6, NOON + 3600: 6}}
     assert merge(demand, {30: {NOON: 1}})[30][NOON] == 5
 

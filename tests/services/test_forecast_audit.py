@@ -32,7 +32,9 @@ class Steady:
         self.asked.append((span.from_s - NOON_MS // 1_000, seconds))
         await self.clock.run_for(self.takes_ms)
         once = [1] * seconds
-        outlook = Outlook(start_s=span.from_s, demand=once, planned=once, herd=[0] * seconds)
+        outlook = Outlook(
+            start_s=span.from_s, demand=once, planned=once, herd=[0] * seconds, sharp=[0] * seconds
+        )
         return foresee(outlook, Bucket(rate=10, burst=1), from_s=span.from_s)
 
     def happened(self, start_ms: int, seconds: int, *, late: bool) -> Happened:

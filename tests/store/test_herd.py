@@ -189,6 +189,18 @@ def test_a_limit_above_the_engines_own_rate_cannot_bind(db: sqlite3.Connection):
     assert len(standing(db, NOW_MS, START, START + DAY, 5).limits) == 1
 
 
+def test_of_many_limits_the_hardest_pressed_are_kept_and_the_others_counted(db: sqlite3.Connection):
+    for number in range(18):
+        put(db, f"a-{number}", every=60, flow_key=f"flow-{number}")
+        put(db, f"b-{number}", every=60, flow_key=f"flow-{number}")
+        limit(db, f"flow-{number}", paused=number == 17, rate=1)
+    put(db, "c-16", every=60, flow_key="flow-16")
+    found = standing(db, NOW_MS, START, START + DAY, RATE)
+    assert [each.key for each in found.limits[:2]] == ["flow-17", "flow-16"]
+    assert (len(found.limits), found.unlimited) == (16, 2)
+    assert sum(crowd.schedules for crowd in found.crowds if crowd.flow_id is None) == 4
+
+
 def test_a_parallelism_is_a_limit_when_it_is_known_how_long_requests_take(db: sqlite3.Connection):
     put(db, "a", every=60, flow_key="slow")
     limit(db, "slow", parallelism=2)

@@ -76,7 +76,7 @@ def test_a_forecast_has_curves_minutes_and_a_verdict(api: Api, forecasts: FixedF
     assert answer["curves"]["planned"]["peak"][0] == 150
     assert answer["curves"]["served"]["runs"][:3] == [6_000, 3_000, 0]
     assert answer["backlog"][0] == 3_000
-    assert answer["flows"] == []
+    assert (answer["flows"], answer["flows_taken_as_unlimited"]) == ([], 0)
     assert answer["busiest"] == {"demand": 9_000, "planned": 150, "served": 100}
     [minute] = answer["minutes"]
     assert (minute["runs"], minute["limit_ms"], minute["met"]) == (9_000, 15_000, False)
