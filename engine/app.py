@@ -37,6 +37,7 @@ from engine.services.planner import Planner
 from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
 from engine.services.recovery import Recovery
+from engine.services.scaler import Scaler
 from engine.services.tenancy import Stores, Tenancy, TenantServices
 from engine.services.tenants import Tenants
 from engine.services.timer import Timer
@@ -195,6 +196,7 @@ class Engine:
             self.recovery,
             self.pruner,
             self.pulse,
+            self.scaler,
             self.keys,
             self.nodes,
         )
@@ -249,13 +251,13 @@ class Engine:
             bucket=TokenBucket(config.rate, config.burst_tokens, clock.monotonic_ms()),
             signer=lru_cache(SIGNERS_KEPT)(self._signer),
             figures=figures,
-            concurrency=config.concurrency,
         )
         self.timer = Timer(clock, waiting, self.dispatcher.wake)
         self.pruner = Pruner(clock, journal, days=config.history_days, runs=config.history_runs)
         self.recovery = Recovery(clock, journal, waiting, rate=config.rate)
         self.dispatcher.on_recovery = self.recovery.recovered
         self.pulse = Pulse(clock, figures)
+        self.scaler = Scaler(clock, self.dispatcher, figures, ceiling=config.concurrency)
         self.monitor = Monitor(
             clock,
             SqliteHerdRecords(self._writer, api_reader),

@@ -38,7 +38,7 @@ class Config:
     tenant: str = "default"
     rate: int = 1_000  # Attempts a second, over everything that leaves (SPEC §8).
     burst: int | None = None  # None: a tenth of the rate, at least 1.
-    concurrency: int = 512  # Claimed or in flight; the default rate at half a second a receiver.
+    concurrency: int = 1_024  # Under way at most: the default rate at a second a receiver.
     clock_start_ms: int | None = None
     lock_timeout_seconds: float = 0.0
     drain_timeout_seconds: float = 25.0  # Below the 30 s after which container runtimes kill.

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import resource
 import signal
 import sys
 from collections.abc import Coroutine
@@ -23,6 +24,9 @@ SWITCH_INTERVAL_SECONDS = 0.0005
 GC_THRESHOLD = 50_000
 """Young objects between two collections: deliveries make few cycles, and a pass takes the loop."""
 
+FILES_BESIDE = 256
+"""Open files beside those of attempts: the journal's, and as many clients as a busy API has."""
+
 SAME_SIGNAL_SECONDS = 0.5
 """Signals so close are one: timeout(1) and terminals tell a process and its group."""
 
@@ -37,6 +41,7 @@ def run(config: Config) -> int:
     Raises the errors of `core.errors` for what a person can put right.
     """
     log_to_stderr()
+    allow_open_files(config.concurrency)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_run(config))
 
@@ -47,6 +52,18 @@ def settle_interpreter() -> None:
     gc.collect()
     gc.freeze()  # What is there now stays; collections need not walk over it.
     gc.set_threshold(GC_THRESHOLD, 20, 20)
+
+
+def allow_open_files(concurrency: int) -> None:
+    """Raise the limit of open files, as far as this process may, to what so many attempts need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = concurrency + FILES_BESIDE
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    reached = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (reached, hard))
+    if reached < wanted:
+        log.warning("few_open_files", limit=reached, wanted=wanted, concurrency=concurrency)
 
 
 async def _run(config: Config) -> int:

@@ -65,7 +65,7 @@ def _options(function: Callable[..., int]) -> Callable[..., int]:
             click.option("--jitter", type=click.IntRange(0, 900), default=60, help="Seconds."),
             click.option("--rate", type=click.IntRange(1, 1_000_000), default=1_000),
             click.option("--burst", type=click.IntRange(1), help="Default: a tenth of the rate."),
-            click.option("--concurrency", type=click.IntRange(1, 10_000), default=512),
+            click.option("--concurrency", type=click.IntRange(1, 10_000), default=1_024),
             click.option("--real", "mode", flag_value="real", help="Processes and sockets."),
             click.option(
                 "--virtual", "mode", flag_value="virtual", default=True, help="Virtual time."

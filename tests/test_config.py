@@ -31,7 +31,7 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
         30,
         4,
         "from-file",
-        512,
+        1_024,
     )
     assert (config.jitter_subsecond, config.history_days) == (False, 3)
 

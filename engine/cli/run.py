@@ -39,7 +39,7 @@ DEFAULT_FILE = Path("offbeat.toml")
 @click.option(
     "--concurrency",
     metavar="N",
-    help=f"Requests in flight at most (default {_DEFAULTS.concurrency}).",
+    help=f"Attempts under way at most, for slow receivers (default {_DEFAULTS.concurrency}).",
 )
 @click.option(
     "--clock-start",

@@ -68,7 +68,6 @@ class Dispatcher:
         bucket: TokenBucket,
         signer: Callable[[str], Signer],
         figures: Figures,
-        concurrency: int,
     ) -> None:
         """`signer`: the signer of a tenant; it is asked for each attempt and should be kept."""
         self._clock = clock
@@ -79,7 +78,6 @@ class Dispatcher:
         self._bucket = bucket
         self._signer = signer
         self._figures = figures
-        self._concurrency = concurrency
         self._claimed: deque[tuple[Claim, HeldRun, Taking]] = deque()
         self._late: list[tuple[Claim, HeldRun]] = []  # Past their deadline before they could start.
         self._deliveries: set[Delivery] = set()
@@ -99,8 +97,20 @@ class Dispatcher:
 
     @property
     def limit(self) -> int:
-        """Attempts that may be under way."""
-        return self._concurrency
+        """Attempts that may be under way; the scaler sets it."""
+        return self._waiting.slots
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        if limit > self.limit:
+            self.wake()
+        self._waiting.slots = limit
+
+    @property
+    def lacks_slots(self) -> bool:
+        """Whether a run is due for which there is a token, and a slot if there is one."""
+        now_ms = self._clock.monotonic_ms()
+        return self.tokens > len(self._claimed) and self._waiting.runnable(now_ms)
 
     @property
     def tokens(self) -> int:
@@ -212,7 +222,7 @@ class Dispatcher:
             return 0
         if len(self._recorder) >= OUTCOMES_MAX:
             return 0
-        slots = max(0, self._concurrency - self.inflight)
+        slots = max(0, self.limit - self.inflight)
         return min(self._waiting.ready, slots, CLAIM_RUNS_MAX)
 
     def _count_token_waits(self, runs: list[HeldRun], dry_ms: int) -> None:
@@ -232,7 +242,7 @@ class Dispatcher:
         alarm_ms = self._waiting.next_alarm_ms()
         if alarm_ms is not None:
             waits_ms.append(max(1, alarm_ms - now_ms))
-        if self._waiting.runnable(now_ms) and self.inflight < self._concurrency:
+        if self._waiting.runnable(now_ms) and self.inflight < self.limit:
             waits_ms.append(self._bucket.wait_ms(now_ms, 1) or waits_ms[0])
         return min(waits_ms) / 1_000
 

@@ -50,7 +50,9 @@ GAUGES = {
     "scheduler_breakers_open": "Flows whose receiver failed so often that only probes go out.",
     "scheduler_tokens": "Whole tokens in the global bucket; 0 while the rate is what limits.",
     "scheduler_inflight": "Attempts under way, from their claim in the journal to the answer.",
-    "scheduler_concurrency_limit": "Attempts that may be under way at once (--concurrency).",
+    "scheduler_concurrency_limit": "Attempts that may be under way at once: grows up to "
+    "--concurrency while slow receivers keep runs waiting for nothing else, and shrinks when the "
+    "event loop is late.",
     "scheduler_desired_nodes": "Engines like this one that the work needs: for the coming hour's "
     "runs within the service level, by the forecast of every quarter of an hour, or for starting "
     "the backlog within 15 s, whichever is more. 1 is enough.",

@@ -77,6 +77,15 @@ class Waiting:
         return len(self._queue) - self._queue.blocked
 
     @property
+    def slots(self) -> int:
+        """How many runs may be under way; a tenant's share of them is equal while others wait."""
+        return self._queue.slots
+
+    @slots.setter
+    def slots(self, slots: int) -> None:
+        self._queue.slots = slots
+
+    @property
     def oldest_due_ms(self) -> int | None:
         """Since when the first of the due runs is due; a walk over lines, for the metrics."""
         return self._queue.oldest_due_ms()
