@@ -48,6 +48,7 @@ from engine.store.attribution import SqliteAttributions
 from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
 from engine.store.database import WAL_RESET_FIXED
+from engine.store.dead_letters import SqliteDeadLetters
 from engine.store.directory import DataDirectory, hold
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
@@ -293,9 +294,10 @@ class Engine:
     def _assemble_tenancy(self, api_reader: Reader) -> None:
         stores = Stores(
             schedules=SqliteSchedules(self._writer, api_reader),
-            runs=SqliteRuns(api_reader),
+            runs=SqliteRuns(self._writer, api_reader),
             flows=SqliteFlows(self._writer, api_reader),
             backfills=SqliteBackfills(self._writer, api_reader),
+            dead_letters=SqliteDeadLetters(self._writer, api_reader),
             audit=SqliteAudit(api_reader),
             attributions=SqliteAttributions(api_reader),
         )

@@ -56,6 +56,14 @@ class Conflict(OffbeatError):
     """The request contradicts what is stored (HTTP 409, exit 5)."""
 
 
+class WrongState(Conflict):
+    """What was asked for does not happen in the state that a run is in: `code` names the state."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
 class LimitReached(OffbeatError):
     """There is no room for more: the limit's name and value (HTTP 409, exit 5)."""
 
@@ -93,6 +101,7 @@ _COUNTED: Mapping[str, str] = {
     "paused": "the schedule was paused",
     "catch_up": "it was missed in downtime, and skipped as catch_up says",
     "pruned": "it was pruned from history",
+    "deleted": "it failed, and was deleted",
 }
 
 

@@ -228,7 +228,7 @@ class Attempt:
 class CountedRange:
     """Occurrences without a run of their own, after < scheduled_for <= until (SPEC §4)."""
 
-    reason: Literal["paused", "catch_up", "pruned"]
+    reason: Literal["paused", "catch_up", "pruned", "deleted"]
     after_ms: int
     until_ms: int
     count: int

@@ -1,14 +1,48 @@
-"""Runs as a tenant reads them."""
+"""Runs as a tenant reads, cancels and replays them."""
 
+from collections.abc import Iterable
+from typing import Protocol
+
+from engine.clock import Clock
 from engine.core.model import Attempt, Run, State
-from engine.store import RunFilter, RunKey, RunStore
+from engine.store import DueRun, RunFilter, RunKey
+
+
+class RunStore(Protocol):
+    """Runs by their schedule's text id. Raises the errors of `core.errors`; a write is durable."""
+
+    async def get(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int
+    ) -> tuple[Run, list[Attempt]]: ...
+
+    async def page(
+        self, which: RunFilter, *, limit: int, after: RunKey | None
+    ) -> tuple[list[Run], RunKey | None]: ...
+
+    async def cancel(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+    ) -> tuple[Run, list[DueRun]]:
+        """The run, cancelled or to be when its attempt ends, and what may go in its place."""
+        ...
+
+    async def replay(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+    ) -> tuple[Run, list[DueRun]]: ...
+
+
+class Held(Protocol):
+    """Where runs that are due anew are offered."""
+
+    def offer(self, runs: Iterable[DueRun]) -> None: ...
 
 
 class Runs:
-    """One tenant's history."""
+    """One tenant's runs. Errors are those of `core.errors`; what is changed is durable."""
 
-    def __init__(self, store: RunStore, *, tenant: str) -> None:
+    def __init__(self, clock: Clock, store: RunStore, held: Held, *, tenant: str) -> None:
+        self._clock = clock
         self._store = store
+        self._held = held
         self._tenant = tenant
 
     async def get(self, schedule_id: str, scheduled_for_ms: int) -> tuple[Run, list[Attempt]]:
@@ -34,3 +68,21 @@ class Runs:
             to_ms=to_ms,
         )
         return await self._store.page(which, limit=limit, after=after)
+
+    async def cancel(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+        """Cancel a run that has not ended; one that is attempting, when that attempt ends.
+
+        That attempt is not broken off, and if it ends the run, that end stands. Raises `NotFound`,
+        `WrongState`.
+        """
+        now_ms = self._clock.now_ms()
+        run, due = await self._store.cancel(self._tenant, schedule_id, scheduled_for_ms, now_ms)
+        self._held.offer(due)
+        return run
+
+    async def replay(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+        """Send a run again that has ended: same key and bytes. Raises `NotFound`, `WrongState`."""
+        now_ms = self._clock.now_ms()
+        run, due = await self._store.replay(self._tenant, schedule_id, scheduled_for_ms, now_ms)
+        self._held.offer(due)
+        return run

@@ -14,12 +14,13 @@ from engine.core.egress import Refusal
 from engine.services.attribution import Attributions, AttributionStore
 from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
+from engine.services.dead_letters import DeadLetters, DeadLetterStore
 from engine.services.flows import Flows
 from engine.services.forecast import Forecasts
-from engine.services.runs import Runs
+from engine.services.runs import Runs, RunStore
 from engine.services.schedules import Agenda, Schedules
 from engine.services.waiting import Waiting
-from engine.store import FlowStore, RunStore, ScheduleStore
+from engine.store import FlowStore, ScheduleStore
 
 TENANTS_KEPT = 1_024
 """Tenants whose services are kept ready; to make them again takes microseconds."""
@@ -33,6 +34,7 @@ class Stores:
     runs: RunStore
     flows: FlowStore
     backfills: BackfillStore
+    dead_letters: DeadLetterStore
     audit: AuditStore
     attributions: AttributionStore
 
@@ -49,6 +51,7 @@ class TenantServices:
     runs: Runs
     flows: Flows
     backfills: Backfills
+    dead_letters: DeadLetters
     audit: Audit
     forecasts: Forecasts
     attributions: Attributions
@@ -104,9 +107,12 @@ class Tenancy:
                 interval_seconds_min=self._interval_seconds_min,
                 egress=self._egress,
             ),
-            runs=Runs(stores.runs, tenant=tenant),
+            runs=Runs(clock, stores.runs, waiting, tenant=tenant),
             flows=Flows(stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),
+            dead_letters=DeadLetters(
+                clock, stores.dead_letters, waiting, tenant=tenant, rate=self._rate
+            ),
             audit=Audit(clock, stores.audit, tenant=tenant),
             forecasts=self._forecasts.of(tenant),
             attributions=Attributions(stores.attributions, tenant=tenant),

@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 from engine.core.errors import OffbeatError
 from engine.core.herd_record import HerdRecord
 from engine.core.model import (
-    Attempt,
     Draft,
     Outcome,
     Pause,
@@ -272,18 +271,6 @@ class FlowStore(Protocol):
 
 RunKey = tuple[int, int]
 """Where a page of runs ends; opaque to everybody else."""
-
-
-class RunStore(Protocol):
-    """The history of runs."""
-
-    async def get(
-        self, tenant: str, schedule_id: str, scheduled_for_ms: int
-    ) -> tuple[Run, list[Attempt]]: ...
-
-    async def page(
-        self, which: RunFilter, *, limit: int, after: RunKey | None
-    ) -> tuple[list[Run], RunKey | None]: ...
 
 
 class HerdRecords(Protocol):

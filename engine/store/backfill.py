@@ -1,7 +1,9 @@
 """Backfill in SQLite: finding the occurrences without a run, and planning them, page by page."""
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 from engine.core.backfill import BackfillRun, Span, span_of, spread
 from engine.core.errors import Conflict
@@ -59,7 +61,15 @@ def _gaps(db: sqlite3.Connection, span: Span, after_ms: int) -> tuple[list[int],
     public_id = span.schedule.definition.schedule_id
     bounds = {"public_id": public_id, "after": after_ms, "until": page[-1]}
     taken = {instant for (instant,) in db.execute(SQL["list_taken_instants"], bounds)}
-    return [instant for instant in page if instant not in taken], page[-1]
+    # What had its one run and was deleted would be sent as if for the first time.
+    deleted = db.execute(SQL["list_deleted_ranges"], bounds).fetchall()
+    return [i for i in page if i not in taken and not _is_within(deleted, i)], page[-1]
+
+
+def _is_within(ranges: Sequence[tuple[int, int]], instant: int) -> bool:
+    """Whether after < instant <= until in one of these, which are in order and apart."""
+    place = bisect_left(ranges, instant, key=itemgetter(0))
+    return place > 0 and instant <= ranges[place - 1][1]
 
 
 def _plan(

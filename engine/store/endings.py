@@ -30,7 +30,8 @@ def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[HeldRun]:
             _count_failures(db, e)
         if e.claim.delete_after_completion and e.state in TERMINAL:
             _delete_when_complete(db, e)
-    left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive and e.state in TERMINAL}
+    # What was to be tried again may have been cancelled instead: each may have left its line.
+    left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive}
     return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
 
 
@@ -66,7 +67,7 @@ def _run_columns(e: Ended) -> tuple[Any, ...]:
         *(claim.scheduled_for_ms, claim.schedule_row, claim.attempt),
         *(e.state, e.reason, e.next_attempt_at_ms),
         claim.first_attempt_at_ms or e.started_at_ms,
-        e.ended_at_ms if e.state in TERMINAL else None,
+        e.ended_at_ms,
         int(e.is_probe),
     )
 

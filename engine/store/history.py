@@ -21,6 +21,18 @@ def get_run(
     db: sqlite3.Connection, tenant: str, schedule_id: str, scheduled_for_ms: int
 ) -> tuple[Run, list[Attempt]]:
     """One run with its attempts, the one under way included. Raises `NotFound`, `Counted`."""
+    row = find_run(db, tenant, schedule_id, scheduled_for_ms)
+    inner = {"scheduled_for": row["scheduled_for"], "schedule_id": row["schedule_id"]}
+    attempts = [attempt_of(attempt) for attempt in named_rows(db, SQL["list_attempts"], inner)]
+    if row["state"] == State.ATTEMPTING:
+        attempts.append(attempt_under_way(row))
+    return run_of(row), attempts
+
+
+def find_run(
+    db: sqlite3.Connection, tenant: str, schedule_id: str, scheduled_for_ms: int
+) -> sqlite3.Row:
+    """The row of one run, with its schedule's names. Raises `NotFound`, `Counted`."""
     key = {"tenant": tenant, "public_id": schedule_id, "scheduled_for": scheduled_for_ms}
     found = named_rows(db, SQL["get_run"], key)
     if not found:
@@ -29,12 +41,7 @@ def get_run(
             "there is no such run (yet): they are written 5 s before they fire, and pruned after a"
             " while"
         )
-    (row,) = found
-    inner = {"scheduled_for": row["scheduled_for"], "schedule_id": row["schedule_id"]}
-    attempts = [attempt_of(attempt) for attempt in named_rows(db, SQL["list_attempts"], inner)]
-    if row["state"] == State.ATTEMPTING:
-        attempts.append(attempt_under_way(row))
-    return run_of(row), attempts
+    return found[0]
 
 
 def list_runs(
@@ -64,7 +71,8 @@ def list_runs(
 def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:
     """Turn a batch of finished runs into counted ranges: the too old, then the too many.
 
-    Revisions that are too old leave with them, and what can be audited begins after both.
+    Ranges of deleted runs and revisions that are too old leave with them, and what can be audited
+    begins after all of these.
     """
     page = {"before": before_ms, "limit": PRUNED_RUNS_MAX}
     keys = db.execute(SQL["list_prunable_by_age"], page).fetchall()
@@ -74,15 +82,20 @@ def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:
         if excess > 0:
             keys = db.execute(SQL["list_oldest_finished"], {"limit": excess}).fetchall()
     for scheduled_for, schedule_row in keys:
-        _count_pruned(db, scheduled_for, schedule_row)
+        _count_pruned(db, schedule_row, scheduled_for - 1, scheduled_for, 1)
+    ranges = db.execute(SQL["list_prunable_ranges"], page).fetchall()
+    for schedule_row, after, until, count in ranges:
+        _count_pruned(db, schedule_row, after, until, count)
+    db.executemany(SQL["prune_range"], [deleted[:2] for deleted in ranges])
     db.executemany(SQL["prune_attempts"], keys)
     db.executemany(SQL["prune_run"], keys)
     revisions = db.execute(SQL["list_prunable_revisions"], page).fetchall()
     db.executemany(SQL["prune_revision"], [revision[:2] for revision in revisions])
-    gone = [scheduled_for for scheduled_for, _ in keys] + [until for _, _, until in revisions]
+    gone = [scheduled_for for scheduled_for, _ in keys]
+    gone += [row[2] for row in (*ranges, *revisions)]
     if gone:
         db.execute(SQL["raise_history_floor"], {"floor": max(gone) + 1})
-    return len(keys) + len(revisions)
+    return len(keys) + len(ranges) + len(revisions)
 
 
 def _refuse_counted(db: sqlite3.Connection, key: dict[str, Any]) -> None:
@@ -100,12 +113,14 @@ def _refuse_counted(db: sqlite3.Connection, key: dict[str, Any]) -> None:
         )
 
 
-def _count_pruned(db: sqlite3.Connection, scheduled_for: int, schedule_row: int) -> None:
+def _count_pruned(
+    db: sqlite3.Connection, schedule_row: int, after: int, until: int, count: int
+) -> None:
     begun = db.execute(SQL["get_pruned_after"], (schedule_row,)).fetchone()
     values = {
         "schedule_id": schedule_row,
-        "after": begun[0] if begun else scheduled_for - 1,
-        "until": scheduled_for,
-        "count": 1,
+        "after": begun[0] if begun else after,
+        "until": until,
+        "count": count,
     }
     db.execute(SQL["count_pruned"], values)

@@ -9,7 +9,7 @@ import orjson
 import structlog
 
 from engine.core.admission import Admission, admit
-from engine.core.model import State, Target
+from engine.core.model import RunTrigger, State, Target
 from engine.store import (
     AtSlice,
     Backlog,
@@ -262,8 +262,14 @@ def _admission(
     lines.see(row[1])
     if admission is not Admission.CLAIM:
         return admission
-    run = (row[3], row[0], row[1])
-    return lines.admit(run, state=row[4], trigger=row[5], overlap=row[18], catch_up=row[19])
+    is_replay = row[4] == State.RETRY_WAIT and row[8] is None
+    return lines.admit(
+        (row[3], row[0], row[1]),
+        under_way=row[4] == State.RETRY_WAIT and not is_replay,
+        trigger=RunTrigger.MANUAL if is_replay else row[5],  # Somebody asked for just this one.
+        overlap=row[18],
+        catch_up=row[19],
+    )
 
 
 def _due(db: sqlite3.Connection, page: dict[str, Any], known: Callable[[int], bool]) -> DuePage:

@@ -2,7 +2,8 @@
 
 A run of such a schedule is marked when it comes to its claim, and the marked runs that have not
 ended are the schedule's line. First in it are those under way: attempting, or between two attempts.
-Behind them, by due time, wait those that were due and could not go.
+Behind them, by due time, wait those that were due and could not go. A replay has left the line and
+comes to its claim like a planned run: until its first attempt it is not under way.
 
 A run that waits keeps its row as it is, due in the past; it is merely held in memory no longer.
 Whoever ends the run before it finds it in the line, in the transaction of that end, and gives it
@@ -51,12 +52,15 @@ class Lines:
         self._seen.add(schedule_row)
 
     def admit(
-        self, run: DueRun, *, state: str, trigger: str, overlap: Overlap, catch_up: CatchUp
+        self, run: DueRun, *, under_way: bool, trigger: str, overlap: Overlap, catch_up: CatchUp
     ) -> Admission:
-        """Whether a due run has its turn now; if so it is claimed at once, for the next to see."""
+        """Whether a due run has its turn now; if so it is claimed at once, for the next to see.
+
+        One that is under way, between two attempts, has had its turn.
+        """
         (_, scheduled_for, schedule_row) = run
         admission = Admission.CLAIM
-        if state == State.PLANNED:
+        if not under_way:
             admission = self._turn(run, trigger, overlap, catch_up)
         if admission in (Admission.CLAIM, Admission.WAIT):
             self._execute("mark_exclusive_run", scheduled_for, schedule_row)

@@ -243,7 +243,7 @@ def run_of(row: sqlite3.Row) -> Run:
         reason=row["reason"],
         trigger=RunTrigger(row["trigger"]),
         attempt_count=row["attempt"],
-        first_attempt_at_ms=row["first_attempt_at"],
+        first_attempt_at_ms=row["began_at"] or row["first_attempt_at"],
         ended_at_ms=row["ended_at"],
         planned_at_ms=row["planned_at"],
     )

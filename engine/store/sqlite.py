@@ -5,7 +5,17 @@ from collections.abc import Callable, Sequence
 
 from engine.core.errors import OffbeatError
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule
-from engine.store import DueRun, FlowLimits, RunFilter, RunKey, Stored, flows, history, schedules
+from engine.store import (
+    DueRun,
+    FlowLimits,
+    RunFilter,
+    RunKey,
+    Stored,
+    flows,
+    history,
+    interventions,
+    schedules,
+)
 from engine.store.writer import Reader, Writer
 
 
@@ -58,9 +68,10 @@ class SqliteSchedules:
 
 
 class SqliteRuns:
-    """`store.RunStore`."""
+    """`services.runs.RunStore`."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        self._writer = writer
         self._reader = reader
 
     async def get(
@@ -75,6 +86,22 @@ class SqliteRuns:
         self, which: RunFilter, *, limit: int, after: RunKey | None
     ) -> tuple[list[Run], RunKey | None]:
         return await self._reader.read(lambda db: history.list_runs(db, which, limit, after))
+
+    async def cancel(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+    ) -> tuple[Run, list[DueRun]]:
+        def change(db: sqlite3.Connection) -> tuple[Run, list[DueRun]]:
+            return interventions.cancel(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+
+        return await self._writer.submit(change)
+
+    async def replay(
+        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+    ) -> tuple[Run, list[DueRun]]:
+        def change(db: sqlite3.Connection) -> tuple[Run, list[DueRun]]:
+            return interventions.replay(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+
+        return await self._writer.submit(change)
 
 
 class SqliteFlows:

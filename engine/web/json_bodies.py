@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+from engine.core.errors import Fault, Invalid
+from engine.core.fields import Fields
 from engine.core.json_text import compact_json, parse_json
-from engine.web.operations import JSON_TYPES
+from engine.web.operations import JSON_TYPES, NOTHING
 from engine.web.problems import Problem
 
 # SPEC §12: room for a target body of 100 KiB in base64 and its schedule.
@@ -49,6 +51,14 @@ async def read_json(request: web.Request) -> Any:
         return {}
     body = await read_body(request)
     return await sized(body, parse_json)
+
+
+def refuse_body(body: Any) -> None:
+    """Raise `Invalid` unless nothing is said: for requests whose address says all."""
+    faults: list[Fault] = []
+    Fields(body, pointer="", known=NOTHING.names, faults=faults)
+    if faults:
+        raise Invalid(*faults)
 
 
 async def sized(data: bytes, work: Callable[[bytes], _Result]) -> _Result:

@@ -17,6 +17,9 @@ JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json", "application/merge-patch+json")
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 
+NOTHING = Shape()
+"""Of a body that says nothing, where the address says all."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

@@ -21,7 +21,9 @@ from engine.core.herd_document import Change, Span
 from engine.core.herd_record import HerdRecord
 from engine.core.herd_top import Top
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+from engine.core.replay import Selection
 from engine.core.what_if import WhatIf
+from engine.services.dead_letters import Settled
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
 
@@ -97,6 +99,22 @@ class Runs(Protocol):
         `schedule` is an id; `from_ms` is included and `to_ms` is not, judged on `scheduled_for`.
         """
         ...
+
+    async def cancel(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+        """At once, or when its attempt ends: then it is still attempting. WrongState at its end."""
+        ...
+
+    async def replay(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+        """WrongState unless it has succeeded or failed, and may be sent again."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Failed runs, many at once. Conflict while an earlier call is under way."""
+
+    async def replay(self, which: Selection, *, dry_run: bool) -> Settled: ...
+
+    async def delete(self, which: Selection, *, dry_run: bool) -> Settled: ...
 
 
 class Monitor(Protocol):
@@ -243,6 +261,9 @@ class TenantFace(Protocol):
 
     @property
     def backfills(self) -> Backfills: ...
+
+    @property
+    def dead_letters(self) -> DeadLetters: ...
 
     @property
     def audit(self) -> Audit: ...

@@ -4,6 +4,14 @@ from collections.abc import Mapping
 from typing import Literal, NotRequired, TypedDict
 
 from engine.core.members import InstantText
+from engine.core.model import State
+
+# What a run, or its schedule, is in a state for; the code names the state.
+WRONG_STATES: Mapping[str, str] = {
+    **{f"run_{state}": f"the run is {state}, and does not go there from here" for state in State},
+    "deadline_passed": "the run's deadline has passed: no attempt may start",
+    "schedule_deleted": "the run's schedule is deleted",
+}
 
 # Every code with its status and what it says; a new one is added here, and none is ever changed.
 PROBLEMS: Mapping[str, tuple[int, str]] = {
@@ -16,6 +24,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "method_not_allowed": (405, "the method does nothing at this address"),
     "timeout": (408, "the body did not come in time"),
     "conflict": (409, "the request contradicts what is stored"),
+    **{code: (409, says) for code, says in WRONG_STATES.items()},
     "limit_reached": (409, "there is no room for more; `limit` says of what"),
     "precondition_failed": (412, "another revision is the current one"),
     "too_large": (413, "the body is larger than any may be"),
@@ -50,7 +59,7 @@ class LimitDocument(TypedDict):
 class CountedDocument(TypedDict):
     """Occurrences without runs of their own, after < scheduled_for <= until."""
 
-    reason: Literal["paused", "catch_up", "pruned"]
+    reason: Literal["paused", "catch_up", "pruned", "deleted"]
     after: InstantText
     until: InstantText
     count: int

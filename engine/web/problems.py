@@ -24,6 +24,7 @@ from engine.core.errors import (
     OffbeatError,
     PreconditionFailed,
     Unavailable,
+    WrongState,
 )
 from engine.core.fields import FAULTS_MAX
 from engine.core.identity import format_instant
@@ -78,6 +79,8 @@ def problem_of(error: OffbeatError) -> Problem:
             return Problem(404, "not_found", str(error), counted=_range(counted))
         case NotFound():
             return Problem(404, "not_found", str(error))
+        case WrongState(code=code):
+            return Problem(409, code, str(error))
         case Conflict():
             return Problem(409, "conflict", str(error))
         case LimitReached(name=name, value=value):

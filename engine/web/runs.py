@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from codecs import getincrementaldecoder
+from typing import TypedDict
 
 from aiohttp import web
 
@@ -12,9 +13,9 @@ from engine.core.identity import format_instant, idempotency_key, parse_instant,
 from engine.core.members import Choice, Text
 from engine.core.model import Attempt, Outcome, Run, State
 from engine.web.attribution import attribution_document
-from engine.web.json_bodies import json_response, list_response
-from engine.web.operations import Answer, operation
-from engine.web.ports import engine_of
+from engine.web.json_bodies import json_response, list_response, read_json, refuse_body
+from engine.web.operations import NOTHING, Answer, Body, operation
+from engine.web.ports import TenantFace, engine_of
 from engine.web.queries import (
     CURSOR,
     FROM,
@@ -44,25 +45,28 @@ async def list_runs(request: web.Request) -> web.Response:
     """Of one schedule (name or id) or all, in one state or any, `from <= scheduled_for < to`."""
     engine = engine_of(request)
     with query_of(request) as query:
-        schedule, state = _read_schedule(query, engine.tenant), _read_state(query)
-        from_ms, to_ms = query.instant(FROM), query.instant(TO)
-        refuse_backwards(query, from_ms, to_ms)
-        limit, after = read_limit(query), read_run_cursor(query)
-    page, next_key = await engine.runs.page(
-        schedule=schedule, state=state, from_ms=from_ms, to_ms=to_ms, limit=limit, after=after
-    )
-    return await list_response(map(run_document, page), write_cursor(next_key))
+        schedule, page = read_schedule(query, engine.tenant), _read_page(query)
+    return await _answer(engine, schedule, page)
+
+
+@operation(
+    query=(STATE, FROM, TO, LIMIT, CURSOR),
+    answers={200: Answer(Page[RunDocument])},
+    problems=("not_found",),
+)
+async def list_runs_of_schedule(request: web.Request) -> web.Response:
+    """Runs of one schedule, newest first, in one state or any, `from <= scheduled_for < to`."""
+    engine = engine_of(request)
+    with query_of(request) as query:
+        page = _read_page(query)
+    schedule = await engine.schedules.get(request.match_info["name"])
+    return await _answer(engine, schedule.definition.schedule_id, page)
 
 
 @operation(answers={200: Answer(RunWithAttemptsDocument)}, problems=("not_found",))
 async def get_run(request: web.Request) -> web.Response:
     """A run with its attempts. The id is `<schedule_id>@<scheduled_for>`."""
-    schedule, _, instant = request.match_info["id"].partition("@")
-    try:
-        scheduled_for_ms = parse_instant(instant)
-    except ValueError:
-        raise NotFound("a run's id is <schedule_id>@<scheduled_for>") from None
-    run, attempts = await engine_of(request).runs.get(schedule, scheduled_for_ms)
+    run, attempts = await engine_of(request).runs.get(*_read_id(request))
     return json_response(
         run_document(run)
         | {
@@ -70,6 +74,47 @@ async def get_run(request: web.Request) -> web.Response:
             "attempts": list(map(attempt_document, attempts)),
         }
     )
+
+
+@operation(
+    body=Body(shape=NOTHING),
+    answers={200: Answer(RunDocument), 202: Answer(RunDocument)},
+    problems=("not_found", "run_succeeded", "run_failed", "run_skipped", "run_cancelled"),
+)
+async def cancel_run(request: web.Request) -> web.Response:
+    """Cancel a run: 200, or 202 while it is attempting, which it stays until that attempt ends.
+
+    The attempt is not broken off. If it ends the run, that end stands; else no other follows.
+    """
+    refuse_body(await read_json(request))
+    run = await engine_of(request).runs.cancel(*_read_id(request))
+    return json_response(run_document(run), status=202 if run.state is State.ATTEMPTING else 200)
+
+
+@operation(
+    body=Body(shape=NOTHING),
+    answers={202: Answer(RunDocument)},
+    problems=(
+        *("not_found", "run_planned", "run_attempting", "run_retry_wait", "run_skipped"),
+        *("run_cancelled", "deadline_passed", "schedule_deleted"),
+    ),
+)
+async def replay_run(request: web.Request) -> web.Response:
+    """Send a run again that has succeeded or failed: 202 with the run, which is due now.
+
+    It keeps its key and its bytes, numbers its attempts on, and is granted attempts and age anew.
+    """
+    refuse_body(await read_json(request))
+    run = await engine_of(request).runs.replay(*_read_id(request))
+    return json_response(run_document(run), status=202)
+
+
+def read_schedule(query: Fields, tenant: str) -> str | None:
+    """The id of the schedule that `schedule` names, by its name or id; None: it names none."""
+    name = query.text(SCHEDULE)
+    if name is None or name.startswith("sch_"):
+        return name
+    return schedule_id(tenant, name)
 
 
 def run_document(run: Run) -> RunDocument:
@@ -122,15 +167,39 @@ def _text(outcome: Outcome) -> str:
     return decoder.decode(outcome.response, final=not outcome.response_cut)
 
 
-def _read_schedule(query: Fields, tenant: str) -> str | None:
-    name = query.text(SCHEDULE)
-    if name is None or name.startswith("sch_"):
-        return name
-    return schedule_id(tenant, name)
+class _Selected(TypedDict):
+    """Which runs a list shows, and of these which page."""
+
+    state: State | None
+    from_ms: int | None
+    to_ms: int | None
+    limit: int
+    after: tuple[int, int] | None
 
 
-def _read_state(query: Fields) -> State | None:
-    return query.choice(STATE)
+def _read_page(query: Fields) -> _Selected:
+    from_ms, to_ms = query.instant(FROM), query.instant(TO)
+    refuse_backwards(query, from_ms, to_ms)
+    return {
+        "state": query.choice(STATE),
+        "from_ms": from_ms,
+        "to_ms": to_ms,
+        "limit": read_limit(query),
+        "after": read_run_cursor(query),
+    }
+
+
+async def _answer(engine: TenantFace, schedule: str | None, page: _Selected) -> web.Response:
+    runs, next_key = await engine.runs.page(schedule=schedule, **page)
+    return await list_response(map(run_document, runs), write_cursor(next_key))
+
+
+def _read_id(request: web.Request) -> tuple[str, int]:
+    schedule, _, instant = request.match_info["id"].partition("@")
+    try:
+        return schedule, parse_instant(instant)
+    except ValueError:
+        raise NotFound("a run's id is <schedule_id>@<scheduled_for>") from None
 
 
 def _instant(ms: int | None) -> str | None:

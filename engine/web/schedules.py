@@ -1,7 +1,7 @@
 """`/v1/schedules`: one schedule at a time; `batch.py` takes many."""
 
 import asyncio
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from aiohttp import web
 
@@ -22,9 +22,10 @@ from engine.web.json_bodies import (
     list_response,
     read_body,
     read_json,
+    refuse_body,
     sized,
 )
-from engine.web.operations import PATCH_TYPES, Answer, Body, operation
+from engine.web.operations import NOTHING, PATCH_TYPES, Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.queries import (
     CURSOR,
@@ -56,7 +57,6 @@ CONDITIONS = (IF_MATCH, IF_NONE_MATCH)
 REASON = Text("reason", None, longest=PAUSE_REASON_LENGTH_MAX)
 UNTIL = Instant("until")
 PAUSE = Shape((REASON, UNTIL))
-NOTHING = Shape()
 
 DRY_RUN = Flag("dry_run", False)
 BACKFILL = Shape((FROM, TO, DRY_RUN), required=frozenset({"from", "to"}))
@@ -167,7 +167,7 @@ async def pause_schedule(request: web.Request) -> web.Response:
 async def resume_schedule(request: web.Request) -> web.Response:
     """End a schedule's rest. What fell into it is not made up for."""
     engine = engine_of(request)
-    _check_nothing_said(await read_json(request))
+    refuse_body(await read_json(request))
     return _answer(engine, await engine.schedules.resume(request.match_info["name"]))
 
 
@@ -179,7 +179,7 @@ async def resume_schedule(request: web.Request) -> web.Response:
 async def trigger_schedule(request: web.Request) -> web.Response:
     """A run now, without jitter: 202 with the run, whose progress is at `Location`."""
     engine = engine_of(request)
-    _check_nothing_said(await read_json(request))
+    refuse_body(await read_json(request))
     document = run_document(await engine.schedules.trigger(request.match_info["name"]))
     headers = {"Location": f"/v1/runs/{document['id']}"}
     return json_response(document, status=202, headers=headers)
@@ -239,13 +239,6 @@ def _read(document: object, engine: TenantFace, name: str) -> Draft:
 def _answer(engine: TenantFace, schedule: Schedule, *, status: int = 200) -> web.Response:
     document = write_schedule(schedule, engine.clock.now_ms())
     return json_response(document, status=status, headers=etag(schedule))
-
-
-def _check_nothing_said(body: Any) -> None:
-    faults: list[Fault] = []
-    Fields(body, pointer="", known=NOTHING.names, faults=faults)
-    if faults:
-        raise Invalid(*faults)
 
 
 def _read_bound(fields: Fields, bound: Instant) -> int:

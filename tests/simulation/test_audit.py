@@ -12,7 +12,8 @@ from engine.app import Engine
 from engine.core.audit import Tally
 from engine.core.errors import Conflict, Invalid, NotFound
 from engine.core.identity import format_instant, parse_instant
-from engine.core.model import Outcome, Pause
+from engine.core.model import Outcome, Pause, Run
+from engine.core.replay import Selection
 from engine.services.transport import HttpRequest
 from tests.simulation.world import HOUR_MS, MINUTE_MS, World, put, simulate
 
@@ -59,6 +60,8 @@ def answer(request: HttpRequest) -> Outcome:
     whim = int(dict(request.headers)["Idempotency-Key"][:4], 16)
     if whim % 50 == 0:
         return Outcome(name="http_error", status=410)
+    if whim % 7 == 0:
+        return Outcome(name="http_error", status=400)
     if whim % 3 == 0 and dict(request.headers)["X-Attempt"] == "1":
         return Outcome(name="http_error", status=503)
     return Outcome(name="success", status=200)
@@ -68,7 +71,7 @@ async def edit(engine: Engine, chance: random.Random) -> None:
     """One thing that a tenant may do, to one of six schedules."""
     name = f"s{chance.randrange(6)}"
     try:
-        match chance.randrange(9):
+        match chance.randrange(11):
             case 0:
                 await engine.schedules.delete(name)
             case 1:
@@ -82,10 +85,33 @@ async def edit(engine: Engine, chance: random.Random) -> None:
                 to_ms = engine.clock.now_ms() - 1
                 span = {"from_ms": to_ms - chance.randrange(HOUR_MS), "to_ms": to_ms}
                 await engine.backfills.run(name, **span, dry_run=False)
+            case 5 | 6:
+                await intervene(engine, chance)
             case _:
                 await put(engine, name, **document(engine, chance))
     except (Conflict, Invalid, NotFound):  # Nothing there, or a combination that is refused.
         pass
+
+
+async def intervene(engine: Engine, chance: random.Random) -> None:
+    """Cancel or replay a run, or replay or delete what has failed lately."""
+    since_ms = engine.clock.now_ms() - chance.randrange(1, 600_000)
+    which = Selection(tenant=engine.tenant, from_ms=since_ms)
+    bounds: dict[str, Any] = {"schedule": None, "state": None, "from_ms": None, "to_ms": None}
+    page, _ = await engine.runs.page(**bounds, limit=30, after=None)
+    match chance.randrange(4):
+        case 0:
+            await engine.of(engine.tenant).dead_letters.delete(which, dry_run=False)
+        case 1:
+            await engine.of(engine.tenant).dead_letters.replay(which, dry_run=False)
+        case 2 if page:
+            await engine.runs.cancel(*key_of(chance.choice(page)))
+        case 3 if page:
+            await engine.runs.replay(*key_of(chance.choice(page)))
+
+
+def key_of(run: Run) -> tuple[str, int]:
+    return run.schedule_id, run.scheduled_for_ms
 
 
 def document(engine: Engine, chance: random.Random) -> dict[str, Any]:

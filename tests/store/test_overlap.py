@@ -36,7 +36,7 @@ def turn(
     lines: Lines, instant: int, *, trigger: str = "schedule", overlap: Overlap = "buffer_one"
 ) -> Admission:
     run = (instant, instant, SCHEDULE)
-    return lines.admit(run, state="planned", trigger=trigger, overlap=overlap, catch_up="latest")
+    return lines.admit(run, under_way=False, trigger=trigger, overlap=overlap, catch_up="latest")
 
 
 def state(db: sqlite3.Connection, instant: int) -> tuple[str, str | None]:

@@ -12,8 +12,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from engine.core.backfill import Backfill
-from engine.core.errors import Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
+from engine.core.errors import (
+    Fault,
+    Invalid,
+    NotFound,
+    OffbeatError,
+    PreconditionFailed,
+    WrongState,
+)
 from engine.core.identity import schedule_id
+from engine.core.lifecycle import Event, next_state
 from engine.core.model import (
     Attempt,
     AtTrigger,
@@ -182,6 +190,20 @@ class MemoryRuns:
         )[::-1]
         page = [run for _, run in found[:limit]]
         return page, found[limit - 1][0] if len(found) > limit else None
+
+    async def cancel(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+        return await self._move(schedule_id, scheduled_for_ms, Event.CANCEL)
+
+    async def replay(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+        return await self._move(schedule_id, scheduled_for_ms, Event.REPLAY)
+
+    async def _move(self, schedule_id: str, scheduled_for_ms: int, event: Event) -> Run:
+        run, _ = await self.get(schedule_id, scheduled_for_ms)
+        state = next_state(run.state, event)
+        if state is None:
+            raise WrongState(f"run_{run.state}", f"the run is {run.state}")
+        # What is attempting is cancelled when its attempt ends.
+        return run if run.state is State.ATTEMPTING else replace(run, state=state)
 
 
 class NoKeys:

@@ -155,3 +155,32 @@ def test_an_occurrence_that_was_counted_says_where(api, engine):
 )
 def test_a_run_that_does_not_exist_is_not_found(api, journal, identity):
     assert api.get(f"/v1/runs/{identity}").problem["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("state", "action", "answers"),
+    [
+        (State.PLANNED, "cancel", (200, "cancelled")),
+        (State.RETRY_WAIT, "cancel", (200, "cancelled")),
+        (State.ATTEMPTING, "cancel", (202, "attempting")),
+        (State.SUCCEEDED, "cancel", (409, "run_succeeded")),
+        (State.SUCCEEDED, "replay", (202, "retry_wait")),
+        (State.FAILED, "replay", (202, "retry_wait")),
+        (State.ATTEMPTING, "replay", (409, "run_attempting")),
+        (State.CANCELLED, "replay", (409, "run_cancelled")),
+    ],
+)
+def test_a_run_is_cancelled_or_replayed_or_its_state_says_why_not(
+    api, journal, state, action, answers
+):
+    run, attempts = journal.rows[0]
+    journal.rows[0] = (replace(run, state=state), attempts)
+    answer = api.post(f"/v1/runs/{REPORT}@2026-11-30T12:00:00Z:{action}")
+    assert (answer.status, answer.json.get("code", answer.json.get("state"))) == answers
+
+
+@pytest.mark.parametrize("action", ["cancel", "replay"])
+def test_what_is_asked_of_a_run_stands_in_the_address_alone(api, journal, action):
+    path = f"/v1/runs/{REPORT}@2026-11-30T14:00:00Z:{action}"
+    assert list(api.post(path, json={"force": True}).faults) == ["/force"]
+    assert api.post(f"/v1/runs/nothing@noon:{action}").problem["code"] == "not_found"

@@ -266,13 +266,13 @@ ON CONFLICT DO UPDATE SET until = max(until, excluded.until), count = max(count,
   decided_at = excluded.decided_at;
 
 -- name: get_counted
--- The range in which an occurrence is that has no run of its own. Where two overlap, what kept it from running
--- says more than that its history is gone.
+-- The range in which an occurrence is that has no run of its own. Where two overlap, what became of it says
+-- most, and that its history is gone least.
 SELECT c.reason, c.after, c.until, c.count, c.decided_at
 FROM schedule s JOIN counted_range c ON c.schedule_id = s.id
 WHERE s.public_id = :public_id AND s.tenant = :tenant
   AND c.after < :scheduled_for AND c.until >= :scheduled_for
-ORDER BY c.reason = 'pruned' LIMIT 1;
+ORDER BY c.reason = 'deleted' DESC, c.reason = 'pruned' LIMIT 1;
 
 -- name: forget_ranges_after
 DELETE FROM counted_range
@@ -307,14 +307,14 @@ WHERE schedule_id >= :first AND schedule_id <= :last ORDER BY schedule_id, numbe
 
 -- name: list_counted
 SELECT schedule_id, after, until, count FROM counted_range
-WHERE schedule_id >= :first AND schedule_id <= :last AND reason IN ('paused', 'catch_up')
+WHERE schedule_id >= :first AND schedule_id <= :last AND reason <> 'pruned'
   AND until > :after AND after < :until;
 
 -- name: list_due
 -- What to hold in memory next, in the order in which it becomes due. Class 0: fresh, 1: a retry,
 -- 2: catch-up and backfill.
 SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.flow_id,
-  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.attempt > 0 THEN 1 ELSE 0 END, s.priority
+  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.state = 'retry_wait' THEN 1 ELSE 0 END, s.priority
 FROM job_run r INDEXED BY job_run_claim_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 WHERE r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
   AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
@@ -324,7 +324,7 @@ ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
 -- name: list_due_of_flow
 -- The same for one flow's backlog, from `due` on and its own key order.
 SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.flow_id,
-  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.attempt > 0 THEN 1 ELSE 0 END, s.priority
+  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.state = 'retry_wait' THEN 1 ELSE 0 END, s.priority
 FROM job_run r INDEXED BY job_run_flow_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 WHERE r.flow_id = :flow_id AND r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
   AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
@@ -420,19 +420,30 @@ UPDATE job_run SET exclusive = 1
 WHERE schedule_id = ? AND state IN ('attempting', 'retry_wait');
 
 -- name: is_exclusive_run_under_way
+-- A replay that has not begun waits for its turn like a planned run.
 SELECT EXISTS (SELECT 1 FROM job_run INDEXED BY job_run_exclusive_idx
   WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
-    AND schedule_id = ? AND state IN ('attempting', 'retry_wait'));
+    AND schedule_id = ? AND state IN ('attempting', 'retry_wait')
+    AND (state = 'attempting' OR first_attempt_at IS NOT NULL));
 
 -- name: list_line
--- The runs of one schedule that wait for their turn, in its order; columns as in list_due.
+-- The runs of one schedule that wait for their turn, in its order; columns as in list_due. Planned ones and
+-- replays each come in the order of the index, so that the first of a long line is found without sorting it.
 SELECT next_attempt_at, scheduled_for, schedule_id, flow_id,
   CASE WHEN trigger IN ('catch_up', 'backfill') THEN 2 ELSE 0 END,
   (SELECT priority FROM schedule s WHERE s.id = schedule_id)
 FROM job_run INDEXED BY job_run_exclusive_idx
 WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
   AND schedule_id = :schedule_id AND state = 'planned'
-ORDER BY next_attempt_at, scheduled_for LIMIT :limit;
+UNION ALL
+SELECT next_attempt_at, scheduled_for, schedule_id, flow_id,
+  CASE WHEN trigger IN ('catch_up', 'backfill') THEN 2 ELSE 1 END,
+  (SELECT priority FROM schedule s WHERE s.id = schedule_id)
+FROM job_run INDEXED BY job_run_exclusive_idx
+WHERE exclusive = 1 AND state IN ('planned', 'attempting', 'retry_wait')
+  AND schedule_id = :schedule_id AND state = 'retry_wait' AND first_attempt_at IS NULL
+  AND next_attempt_at IS NOT NULL
+ORDER BY 1, 2 LIMIT :limit;
 
 -- name: get_buffered_run
 -- From the end of the line, where it usually is.
@@ -458,24 +469,27 @@ FROM ended WHERE TRUE
 ON CONFLICT DO NOTHING;
 
 -- name: end_attempts
--- A retry of a schedule deleted meanwhile is not due any more: cancelled instead.
+-- A retry of a schedule deleted meanwhile is not due any more, nor one of a run that was asked to stop:
+-- cancelled instead. Only then has a run under way a reason.
 WITH ended (scheduled_for, schedule_id, number, state, reason, next_attempt_at, first_attempt_at,
   ended_at, is_probe) AS (
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
     value ->> 7, value ->> 8 FROM json_each(:ended))
 UPDATE job_run SET
-  state = CASE WHEN e.state = 'retry_wait' AND EXISTS
-    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
+  state = CASE WHEN e.state = 'retry_wait' AND (job_run.reason IS NOT NULL OR EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL))
     THEN 'cancelled' ELSE e.state END,
-  reason = CASE WHEN e.state = 'retry_wait' AND EXISTS
-    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
-    THEN 'deleted' ELSE e.reason END,
-  next_attempt_at = CASE WHEN e.state = 'retry_wait' AND EXISTS
-    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
+  reason = CASE WHEN e.state = 'retry_wait' THEN coalesce(job_run.reason,
+    (SELECT 'deleted' FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL))
+    ELSE e.reason END,
+  next_attempt_at = CASE WHEN e.state = 'retry_wait' AND (job_run.reason IS NOT NULL OR EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL))
     THEN NULL ELSE e.next_attempt_at END,
   attempt_started_at = NULL,
   first_attempt_at = e.first_attempt_at, granted_from = granted_from + e.is_probe,
-  ended_at = e.ended_at
+  ended_at = CASE WHEN e.state <> 'retry_wait' OR job_run.reason IS NOT NULL OR EXISTS
+    (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
+    THEN e.ended_at END
 FROM ended e
 WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
   AND job_run.state = 'attempting' AND job_run.attempt = e.number;
@@ -493,8 +507,10 @@ UPDATE job_run SET state = 'retry_wait', next_attempt_at = max(:now, fire_after)
 WHERE state = 'attempting';
 
 -- name: cancel_recovered_runs
-UPDATE job_run SET state = 'cancelled', reason = 'deleted', next_attempt_at = NULL, ended_at = :now
-WHERE state = 'retry_wait' AND schedule_id IN (SELECT id FROM schedule WHERE deleted_at IS NOT NULL);
+UPDATE job_run SET state = 'cancelled', reason = coalesce(reason, 'deleted'), next_attempt_at = NULL,
+  ended_at = :now
+WHERE state = 'retry_wait' AND (reason IS NOT NULL
+  OR schedule_id IN (SELECT id FROM schedule WHERE deleted_at IS NOT NULL));
 
 -- name: count_unfinished_of_schedule
 SELECT count(*) FROM job_run
@@ -518,7 +534,10 @@ WHERE s.delete_after_completion = 1 AND s.deleted_at IS NULL AND s.last_owed IS 
 LIMIT :limit;
 
 -- name: get_run
-SELECT r.*, s.public_id, s.name FROM schedule s
+-- A replay counts its age from its own first attempt; `began_at` is the first of all.
+SELECT r.*, s.public_id, s.name, iif(r.granted_from, (SELECT a.started_at FROM attempt a
+  WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = 1), NULL) AS began_at
+FROM schedule s
 JOIN job_run r ON r.schedule_id = s.id AND r.scheduled_for = :scheduled_for
 WHERE s.public_id = :public_id AND s.tenant = :tenant;
 
@@ -544,17 +563,118 @@ LEFT JOIN attempt l ON l.scheduled_for = r.scheduled_for AND l.schedule_id = s.i
    WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = s.id AND a.ended_at IS NOT NULL);
 
 -- name: list_runs
-SELECT r.*, s.public_id, s.name FROM job_run r JOIN schedule s ON s.id = r.schedule_id
+SELECT r.*, s.public_id, s.name, iif(r.granted_from, (SELECT a.started_at FROM attempt a
+  WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = 1), NULL) AS began_at
+FROM job_run r JOIN schedule s ON s.id = r.schedule_id
 WHERE s.tenant = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
   AND r.scheduled_for >= :from AND (:state IS NULL OR r.state = :state)
 ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
 
 -- name: list_runs_of_schedule
-SELECT r.*, s.public_id, s.name FROM schedule s
+SELECT r.*, s.public_id, s.name, iif(r.granted_from, (SELECT a.started_at FROM attempt a
+  WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = 1), NULL) AS began_at
+FROM schedule s
 JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
 WHERE s.public_id = :public_id AND s.tenant = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
   AND r.scheduled_for >= :from AND (:state IS NULL OR r.state = :state)
 ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
+
+-- name: mark_cancelled_run
+-- Its attempt under way is not broken off; what it ends with finds the reason.
+UPDATE job_run SET reason = 'requested'
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'attempting';
+
+-- name: cancel_run
+UPDATE job_run SET state = :state, reason = 'requested', next_attempt_at = NULL, ended_at = :now
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id
+  AND state IN ('planned', 'retry_wait');
+
+-- name: get_deadline
+-- What may stand against a replay: the schedule's end, and the deadline that it has now.
+SELECT deleted_at, deadline_seconds FROM schedule WHERE id = ?;
+
+-- name: replay_runs
+-- Of `:runs`, a JSON array of keys with their due times, those that are still in one of `:states`.
+-- Attempts and age are granted anew, and a run of a schedule that forbids overlap has left its line.
+WITH replayed (scheduled_for, schedule_id, due) AS (
+  SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:runs))
+UPDATE job_run SET state = :state, reason = NULL, next_attempt_at = max(e.due, fire_after),
+  granted_from = attempt, first_attempt_at = NULL, exclusive = 0, ended_at = NULL
+FROM replayed e
+WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
+  AND job_run.state IN (SELECT value FROM json_each(:states))
+  AND (SELECT deleted_at FROM schedule s WHERE s.id = e.schedule_id) IS NULL
+RETURNING next_attempt_at, scheduled_for, schedule_id;
+
+-- name: get_schedule_row
+-- A deleted schedule keeps its row, and its runs, for a while.
+SELECT id FROM schedule WHERE public_id = :public_id AND tenant = :tenant;
+
+-- name: history_page_end
+-- Where a page of `limit` runs of history ends, whatever state they are in; no row when the rest fits in one.
+SELECT scheduled_for, schedule_id FROM job_run
+WHERE (scheduled_for, schedule_id) > (:after, :after_id) AND scheduled_for < :to
+ORDER BY scheduled_for, schedule_id LIMIT 1 OFFSET :limit - 1;
+
+-- name: history_page_end_of_schedule
+SELECT scheduled_for, schedule_id FROM job_run INDEXED BY job_run_schedule_idx
+WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for < :to
+ORDER BY scheduled_for LIMIT 1 OFFSET :limit - 1;
+
+-- name: list_failed
+-- The failed runs of such a page that are meant. `:labels` is a JSON object, all of which must be there.
+SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL
+FROM job_run r CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE (r.scheduled_for, r.schedule_id) > (:after, :after_id)
+  AND (r.scheduled_for, r.schedule_id) <= (:until, :until_id)
+  AND r.state = 'failed' AND s.tenant = :tenant AND (:reason IS NULL OR r.reason = :reason)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:labels) w WHERE NOT EXISTS
+    (SELECT 1 FROM json_each(s.labels) l WHERE l.key = w.key AND l.value = w.value))
+  AND (:outcome IS NULL OR :outcome = (SELECT outcome FROM attempt a WHERE a.number = r.attempt
+    AND a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id))
+ORDER BY r.scheduled_for, r.schedule_id;
+
+-- name: list_failed_of_schedule
+SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL
+FROM job_run r INDEXED BY job_run_schedule_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE r.schedule_id = :schedule_id AND r.scheduled_for > :after AND r.scheduled_for <= :until
+  AND r.state = 'failed' AND s.tenant = :tenant AND (:reason IS NULL OR r.reason = :reason)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:labels) w WHERE NOT EXISTS
+    (SELECT 1 FROM json_each(s.labels) l WHERE l.key = w.key AND l.value = w.value))
+  AND (:outcome IS NULL OR :outcome = (SELECT outcome FROM attempt a WHERE a.number = r.attempt
+    AND a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id))
+ORDER BY r.scheduled_for;
+
+-- name: delete_failed_run
+DELETE FROM job_run
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'failed' RETURNING trigger;
+
+-- name: count_into_range
+-- A range that left this run out, since it was there, has to count it now.
+UPDATE counted_range SET count = count + 1
+WHERE schedule_id = :schedule_id AND reason IN ('paused', 'catch_up')
+  AND after < :scheduled_for AND until >= :scheduled_for;
+
+-- name: extend_deleted_range
+-- The last one before this run, if nothing lies between them: no run, and no other range.
+UPDATE counted_range AS c SET until = :scheduled_for, count = count + 1, decided_at = :now
+WHERE c.schedule_id = :schedule_id AND c.reason = 'deleted' AND c.until < :scheduled_for
+  AND c.after = (SELECT max(after) FROM counted_range
+    WHERE schedule_id = :schedule_id AND reason = 'deleted' AND after < :scheduled_for)
+  AND NOT EXISTS (SELECT 1 FROM job_run r INDEXED BY job_run_schedule_idx
+    WHERE r.schedule_id = :schedule_id AND r.scheduled_for > c.until AND r.scheduled_for < :scheduled_for)
+  AND NOT EXISTS (SELECT 1 FROM counted_range o WHERE o.schedule_id = :schedule_id
+    AND o.reason <> 'deleted' AND o.until > c.until AND o.after < :scheduled_for);
+
+-- name: insert_deleted_range
+INSERT INTO counted_range (schedule_id, after, until, reason, count, decided_at)
+VALUES (:schedule_id, :scheduled_for - 1, :scheduled_for, 'deleted', 1, :now)
+ON CONFLICT DO NOTHING;
+
+-- name: list_deleted_ranges
+SELECT c.after, c.until FROM schedule s JOIN counted_range c ON c.schedule_id = s.id
+WHERE s.public_id = :public_id AND c.reason = 'deleted' AND c.until > :after AND c.after < :until
+ORDER BY c.after;
 
 -- name: count_backlog
 SELECT count(*), min(next_attempt_at) FROM job_run INDEXED BY job_run_claim_idx
@@ -676,6 +796,13 @@ INSERT INTO counted_range (schedule_id, after, until, reason, count, decided_at)
 VALUES (:schedule_id, :after, :until, 'pruned', :count, (SELECT alive FROM progress))
 ON CONFLICT (schedule_id, reason, after) DO UPDATE SET
   until = max(until, excluded.until), count = count + excluded.count, decided_at = excluded.decided_at;
+
+-- name: list_prunable_ranges
+SELECT schedule_id, after, until, count FROM counted_range INDEXED BY counted_range_deleted_idx
+WHERE reason = 'deleted' AND until < :before ORDER BY until LIMIT :limit;
+
+-- name: prune_range
+DELETE FROM counted_range WHERE schedule_id = ? AND reason = 'deleted' AND after = ?;
 
 -- name: raise_history_floor
 UPDATE progress SET history_floor = max(history_floor, :floor);

@@ -1,0 +1,108 @@
+"""`/v1/runs:replay` and `:delete`: failed runs, as many as a filter means.
+
+The body says which ones, and each member of it may be left out.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypedDict, get_args, get_type_hints
+
+from aiohttp import web
+
+from engine.core.errors import Fault, Invalid
+from engine.core.fields import Fields
+from engine.core.identity import format_instant
+from engine.core.members import Choice, InstantText, Shape
+from engine.core.model import Outcome
+from engine.core.policy_document import LABELS, read_labels
+from engine.core.replay import Selection
+from engine.core.retry import GiveUp
+from engine.services.dead_letters import Settled
+from engine.web.json_bodies import json_response, read_json
+from engine.web.operations import Answer, Body, operation
+from engine.web.ports import TenantFace, engine_of
+from engine.web.queries import FROM, TO, refuse_backwards
+from engine.web.runs import SCHEDULE, read_schedule
+from engine.web.schedules import DRY_RUN
+
+REASON = Choice("reason", None, get_args(get_type_hints(GiveUp)["reason"]))
+OUTCOME = Choice("outcome", None, get_args(get_type_hints(Outcome)["name"]))
+MEANT = Shape((SCHEDULE, LABELS, FROM, TO, REASON, OUTCOME, DRY_RUN))
+
+
+class SettledDocument(TypedDict):
+    """How many failed runs were replayed or deleted, or would be; `first`, `last`: scheduled_for.
+
+    `passed_over`: those that cannot be sent again, since their deadline has passed or their
+    schedule is deleted. Replayed ones become due before `spread_until`.
+    """
+
+    count: int
+    passed_over: int
+    first: InstantText | None
+    last: InstantText | None
+    spread_until: InstantText | None
+
+
+@operation(
+    body=Body(shape=MEANT),
+    answers={200: Answer(SettledDocument), 202: Answer(SettledDocument)},
+    problems=("not_found", "conflict"),
+)
+async def replay_failed(request: web.Request) -> web.Response:
+    """Send failed runs again, spread over a while: 202 with how many.
+
+    `labels` are equalities, all of which must hold of the schedule. `dry_run` only counts: 200.
+    """
+    engine = engine_of(request)
+    return await _settle(request, engine.dead_letters.replay, done=202)
+
+
+@operation(
+    body=Body(shape=MEANT),
+    answers={200: Answer(SettledDocument)},
+    problems=("not_found", "conflict"),
+)
+async def delete_failed(request: web.Request) -> web.Response:
+    """Delete failed runs; what was owed stays counted. `dry_run` only counts."""
+    engine = engine_of(request)
+    return await _settle(request, engine.dead_letters.delete, done=200)
+
+
+async def _settle(
+    request: web.Request, action: Callable[..., Awaitable[Settled]], *, done: int
+) -> web.Response:
+    faults: list[Fault] = []
+    fields = Fields(await read_json(request), pointer="", known=MEANT.names, faults=faults)
+    which, dry_run = _selection(fields, faults, engine_of(request)), fields.flag(DRY_RUN)
+    if faults:
+        raise Invalid(*faults)
+    settled = await action(which, dry_run=dry_run)
+    return json_response(_document(settled), status=200 if dry_run else done)
+
+
+def _selection(fields: Fields, faults: list[Fault], engine: TenantFace) -> Selection:
+    from_ms, to_ms = fields.instant(FROM), fields.instant(TO)
+    refuse_backwards(fields, from_ms, to_ms)
+    return Selection(
+        tenant=engine.tenant,
+        schedule_id=read_schedule(fields, engine.tenant),
+        labels=read_labels(fields, faults),
+        reason=fields.choice(REASON),
+        outcome=fields.choice(OUTCOME),
+        from_ms=from_ms,
+        to_ms=to_ms,
+    )
+
+
+def _document(settled: Settled) -> SettledDocument:
+    return {
+        "count": settled.count,
+        "passed_over": settled.passed_over,
+        "first": _instant(settled.first_ms),
+        "last": _instant(settled.last_ms),
+        "spread_until": _instant(settled.spread_until_ms),
+    }
+
+
+def _instant(ms: int | None) -> str | None:
+    return None if ms is None else format_instant(ms)
