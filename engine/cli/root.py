@@ -29,7 +29,7 @@ COMMANDS = {
     "apply": ("apply:command", "Put schedules from TOML or JSON files."),
     "import": ("imports:command", "Read another scheduler's files: crontab."),
     "schedules": ("schedules:command", "List, show, pause, resume, trigger and delete schedules."),
-    "runs": ("runs:command", "List runs, newest first."),
+    "runs": ("runs:command", "List, cancel and replay runs, delete failed ones."),
     "next": ("next:command", "When a cron expression occurs and fires; needs no server."),
     "explain": ("explain:command", "When a schedule will fire, or did, and why then."),
     "forecast": ("forecast:command", "What will fire, how late, and whether that will do."),

@@ -1,11 +1,17 @@
-"""`offbeat runs`: the journal, newest first."""
+"""`offbeat runs`: the journal, newest first, and what can be done to runs in it."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, get_args, get_type_hints
+from urllib.parse import quote
 
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, identifier, output, server
-from engine.cli.output import show_json, show_table
-from engine.core.model import State
+from engine.cli.options import Server, example, identifier, instant, output, server
+from engine.cli.output import show_json, show_table, talk
+from engine.core.identity import format_instant
+from engine.core.model import Outcome, State
+from engine.core.retry import GiveUp
 
 LIMIT_MAX = 100_000  # Beyond this, ask by schedule or by state.
 _COLUMNS = (
@@ -16,11 +22,20 @@ _COLUMNS = (
     "attempt_count",
     "first_attempt_at",
 )
+_REASONS: tuple[str, ...] = get_args(get_type_hints(GiveUp)["reason"])
+_OUTCOMES: tuple[str, ...] = get_args(get_type_hints(Outcome)["name"])
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 
-@click.command(
+@click.group(
     "runs",
-    epilog=example("offbeat runs", "offbeat runs --schedule nightly-report --state failed -o json"),
+    invoke_without_command=True,
+    epilog=example(
+        "offbeat runs",
+        "offbeat runs --schedule nightly-report --state failed -o json",
+        "offbeat runs replay --failed --schedule nightly-report",
+    ),
 )
 @click.option("--schedule", type=identifier, metavar="NAME", help="Of this schedule (name or id).")
 @click.option("--state", type=click.Choice([state.value for state in State]), help="In this state.")
@@ -34,13 +49,138 @@ _COLUMNS = (
 )
 @server
 @output
+@click.pass_context
 def command(
-    *, schedule: str | None, state: str | None, limit: int, server: Server, form: str
+    context: click.Context,
+    *,
+    schedule: str | None,
+    state: str | None,
+    limit: int,
+    server: Server,
+    form: str,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first, or do something to some."""
+    if context.invoked_subcommand is not None:
+        return
     with Client(server) as client:
         rows = list(client.rows("/v1/runs", limit=limit, schedule=schedule, state=state))
     if form == "json":
         show_json(rows)
     else:
         show_table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in rows])
+
+
+@command.command(
+    "cancel",
+    epilog=example(
+        "offbeat runs cancel sch_si9ka8a42n538os9a9or3pkki4@2026-11-30T12:00:00Z",
+    ),
+)
+@click.argument("run", metavar="ID", type=identifier)
+@server
+@output
+def cancel(*, run: str, server: Server, form: str) -> None:
+    """Cancel the run ID; an attempt under way is not broken off, and no other follows it."""
+    with Client(server) as client:
+        document = client.call("POST", _path(run, ":cancel"))
+    if form == "json":
+        show_json(document)
+    ends = "when its attempt ends" if document["state"] == State.ATTEMPTING else "now"
+    talk(f"{run} is cancelled {ends}")
+
+
+def _meant(function: _Function) -> _Function:
+    """The options that say which failed runs are meant."""
+    for option in reversed(
+        (
+            click.option("--failed", is_flag=True, help="Failed runs, those that the rest means."),
+            click.option("--schedule", type=identifier, metavar="NAME", help="Of this schedule."),
+            click.option(
+                "--label",
+                "labels",
+                multiple=True,
+                type=_label,
+                metavar="NAME=VALUE",
+                help="Of schedules with this label; again for more, all of which must hold.",
+            ),
+            click.option("--from", "from_ms", type=instant, metavar="INSTANT"),
+            click.option("--to", "to_ms", type=instant, metavar="INSTANT", help="Exclusive."),
+            click.option("--reason", type=click.Choice(_REASONS), help="That failed for this."),
+            click.option("--outcome", type=click.Choice(_OUTCOMES), help="Of the last attempt."),
+            click.option("--dry-run", is_flag=True, help="Only count."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def _label(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"{text!r}: write NAME=VALUE, like team=billing")
+    return name, value
+
+
+@command.command(
+    "replay",
+    epilog=example(
+        "offbeat runs replay sch_si9ka8a42n538os9a9or3pkki4@2026-11-30T12:00:00Z",
+        "offbeat runs replay --failed --schedule nightly-report"
+        " --from 2026-11-01T00:00:00Z --dry-run",
+    ),
+)
+@click.argument("run", metavar="[ID]", type=identifier, required=False)
+@_meant
+@server
+@output
+def replay(*, run: str | None, failed: bool, server: Server, form: str, **which: Any) -> None:
+    """Send the run ID again, or all failed ones that are meant, spread over a while."""
+    if run is None:
+        _settle("replay", server, form, failed=failed, **which)
+        return
+    if failed or any(which.values()):
+        raise click.UsageError("write the ID of one run, or --failed and which ones: not both")
+    with Client(server) as client:
+        document = client.call("POST", _path(run, ":replay"))
+    if form == "json":
+        show_json(document)
+    talk(f"{run} is due at {document['next_attempt_at']}")
+
+
+@command.command(
+    "delete",
+    epilog=example("offbeat runs delete --failed --reason expired --to 2026-11-01T00:00:00Z"),
+)
+@_meant
+@server
+@output
+def delete(*, server: Server, form: str, **which: Any) -> None:
+    """Delete failed runs with their attempts; what was owed stays counted."""
+    _settle("delete", server, form, **which)
+
+
+def _settle(action: str, server: Server, form: str, *, failed: bool, **which: Any) -> None:
+    if not failed:
+        raise click.UsageError(f"write --failed, and which failed runs to {action}")
+    with Client(server) as client:
+        done = client.call("POST", f"/v1/runs:{action}", body=_body(**which))
+    if form == "json":
+        show_json(done)
+    else:
+        show_table(tuple(done), [tuple(done.values())])
+
+
+def _body(
+    *,
+    labels: tuple[tuple[str, str], ...],
+    from_ms: int | None,
+    to_ms: int | None,
+    **same: Any,
+) -> dict[str, Any]:
+    bounds = {"from": from_ms, "to": to_ms}
+    instants = {name: format_instant(ms) for name, ms in bounds.items() if ms is not None}
+    return {"labels": dict(labels), **instants, **same}
+
+
+def _path(run: str, action: str) -> str:
+    return f"/v1/runs/{quote(run, safe='@:')}{action}"

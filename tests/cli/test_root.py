@@ -20,6 +20,7 @@ from tests.cli.conftest import Offbeat
             ["schedules", verb]
             for verb in ("get", "pause", "resume", "trigger", "backfill", "delete")
         ),
+        *(["runs", verb] for verb in ("cancel", "replay", "delete")),
     ],
     ids=" ".join,
 )
