@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +18,7 @@ from engine.core.addresses import Address
 from engine.core.bucket import TokenBucket
 from engine.core.egress import Egress
 from engine.core.errors import ConfigError
-from engine.core.identity import Signer, derive_secret, format_instant
+from engine.core.identity import format_instant
 from engine.loops import Loops
 from engine.secret_file import read_admin_key
 from engine.services.connector import trusting
@@ -38,6 +37,7 @@ from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
 from engine.services.recovery import Recovery
 from engine.services.scaler import Scaler
+from engine.services.signing_secrets import SigningSecrets
 from engine.services.tenancy import Stores, Tenancy, TenantServices
 from engine.services.tenants import Tenants
 from engine.services.timer import Timer
@@ -53,14 +53,9 @@ from engine.store.directory import DataDirectory, hold
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
 from engine.store.monitor import SqliteHerdRecords
+from engine.store.signing_secrets import SqliteSecrets
 from engine.store.sqlite import SqliteFlows, SqliteRuns, SqliteSchedules
 from engine.store.writer import Reader, Writer
-
-SECRET_VERSION = 1
-"""Of the derived signing secrets; rotation will raise it."""
-
-SIGNERS_KEPT = 1_024
-"""Tenants whose HMAC keys are kept ready."""
 
 log = structlog.get_logger("offbeat")
 
@@ -168,7 +163,7 @@ class Engine:
             sole_tenant=self.tenant if admin is None else None,
             key_file=self._config.master_key_file,
         )
-        self._master, path = self._directory.master, self._directory.path
+        path = self._directory.path
         self._writer = Writer(self.clock, path, busy=self._busy)
         self._writer.on_commit = self.figures.commit
         journal_reader, api_reader, herd_reader = (Reader(path, busy=self._busy) for _ in range(3))
@@ -178,6 +173,9 @@ class Engine:
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
         await self._read_keys(api_reader, admin)
+        store = SqliteSecrets(self._writer, api_reader)
+        self._signing = SigningSecrets(store, self._directory.master)
+        await self._signing.load()
         # Without keys, who reaches the engine is on its machine: its networks are theirs.
         keyless = not self.keys.required
         self._egress = Egress(openings=self._config.egress_allow, private=keyless)
@@ -250,7 +248,7 @@ class Engine:
             self.transport,
             gate=self.planner,
             bucket=TokenBucket(config.rate, config.burst_tokens, clock.monotonic_ms()),
-            signer=lru_cache(SIGNERS_KEPT)(self._signer),
+            signer=self._signing.signer,
             figures=figures,
         )
         self.timer = Timer(clock, waiting, self.dispatcher.wake)
@@ -311,7 +309,7 @@ class Engine:
             forecasts=self.forecasts,
             rate=self._config.rate,
             subsecond=self.subsecond,
-            secrets=self._secrets,
+            secrets=self._signing,
             interval_seconds_min=self.tenants.interval_seconds_min,
             egress=self.refusal,
         )
@@ -337,12 +335,6 @@ class Engine:
             is_ready=lambda: not self.unready(),
             is_writable=lambda: self._writer.trouble is None,
         )
-
-    def _signer(self, tenant: str) -> Signer:
-        return Signer(self._secrets(tenant))
-
-    def _secrets(self, tenant: str) -> list[str]:
-        return [derive_secret(self._master, tenant, SECRET_VERSION)]
 
     async def _refuse_earlier_clock(self) -> None:
         start_ms = self._config.clock_start_ms

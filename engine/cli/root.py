@@ -38,7 +38,7 @@ COMMANDS = {
     "flows": ("flows:command", "List flows, and set their limits."),
     "tenant": ("tenants:command", "Make, list and delete tenants, with their quotas."),
     "key": ("keys:command", "Create, list and revoke API keys."),
-    "secrets": ("secrets:command", "The tenant's signing secrets."),
+    "secrets": ("secrets:command", "The tenant's signing secrets; rotate and retire them."),
     "sink": ("sink:command", "A receiver that verifies signatures and can misbehave."),
     "sign": ("signing:sign", "The headers that a delivery of a body carries."),
     "verify": ("signing:verify", "Check a delivery's headers against its body."),

@@ -5,7 +5,7 @@ What is made for one tenant cannot name another's: each service below takes the 
 and puts it into every question to the store.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +19,7 @@ from engine.services.flows import Flows
 from engine.services.forecast import Forecasts
 from engine.services.runs import Runs, RunStore
 from engine.services.schedules import Agenda, Schedules
+from engine.services.signing_secrets import SigningSecrets, TenantSecrets
 from engine.services.waiting import Waiting
 from engine.store import FlowStore, ScheduleStore
 
@@ -41,12 +42,12 @@ class Stores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantServices:
-    """One tenant's engine. `secrets`: its active signing secrets, newest first."""
+    """One tenant's engine."""
 
     tenant: str
     clock: Clock
     subsecond: bool
-    secrets: Sequence[str]
+    secrets: TenantSecrets
     schedules: Schedules
     runs: Runs
     flows: Flows
@@ -70,14 +71,14 @@ class Tenancy:
         forecasts: Forecasts,
         rate: int,
         subsecond: bool,
-        secrets: Callable[[str], Sequence[str]],
+        secrets: SigningSecrets,
         interval_seconds_min: Callable[[str], int],
         egress: Refusal,
     ) -> None:
-        """`forecasts`: the node's; `rate`: the bucket's; the next two are asked about a tenant.
+        """`forecasts`: the node's; `rate`: the bucket's.
 
-        `secrets`: the active ones; `interval_seconds_min`: the least that its schedules may have.
-        `egress`: judges the addresses that they call.
+        `interval_seconds_min`: the least that a tenant's schedules may have; `egress`: judges the
+        addresses that they call.
         """
         self._clock = clock
         self._stores = stores
@@ -97,7 +98,7 @@ class Tenancy:
             tenant=tenant,
             clock=clock,
             subsecond=self._subsecond,
-            secrets=self._secrets(tenant),
+            secrets=self._secrets.of(tenant),
             schedules=Schedules(
                 clock,
                 stores.schedules,

@@ -18,6 +18,7 @@ from engine.web import (
     monitor,
     runs,
     schedules,
+    secrets,
     system,
     tenants,
 )
@@ -33,7 +34,9 @@ ROUTES = (
     Route("GET", "/livez", None, system.livez),
     Route("GET", "/readyz", None, system.readyz),
     Route("GET", "/metrics", Scope.READ, system.metrics, open_here=True),
-    Route("GET", "/v1/secrets", Scope.WRITE, system.list_secrets),
+    Route("GET", "/v1/secrets", Scope.WRITE, secrets.list_secrets),
+    Route("POST", "/v1/secrets:rotate", Scope.WRITE, secrets.rotate_secret),
+    Route("POST", "/v1/secrets:retire", Scope.WRITE, secrets.retire_secret),
     Route("GET", "/v1/schedules", Scope.READ, schedules.list_schedules),
     Route("POST", "/v1/schedules:batch", Scope.WRITE, batch.put_batch),
     Route("GET", "/v1/schedules/{name}", Scope.READ, schedules.get_schedule),

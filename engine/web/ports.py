@@ -233,6 +233,23 @@ class Tenants(Protocol):
         ...
 
 
+class Secrets(Protocol):
+    """The tenant's signing secrets."""
+
+    @property
+    def active(self) -> Sequence[str]:
+        """Newest first: two while they rotate."""
+        ...
+
+    async def rotate(self) -> None:
+        """Conflict while two are active."""
+        ...
+
+    async def retire(self) -> None:
+        """Conflict when there is but one."""
+        ...
+
+
 class TenantFace(Protocol):
     """The engine as one tenant sees it."""
 
@@ -246,9 +263,7 @@ class TenantFace(Protocol):
     def subsecond(self) -> bool: ...
 
     @property
-    def secrets(self) -> Sequence[str]:
-        """The active signing secrets, newest first."""
-        ...
+    def secrets(self) -> Secrets: ...
 
     @property
     def schedules(self) -> Schedules: ...

@@ -1,4 +1,4 @@
-"""What operators and their machines ask: alive, ready, figures, and the signing secrets."""
+"""What operators and their machines ask: alive, ready, figures."""
 
 from typing import Literal, TypedDict
 
@@ -7,9 +7,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from engine.web.json_bodies import json_response
 from engine.web.operations import Answer, operation
-from engine.web.ports import ENGINE, engine_of
+from engine.web.ports import ENGINE
 from engine.web.problems import Problem
-from engine.web.queries import Page
 
 
 class LiveDocument(TypedDict):
@@ -18,12 +17,6 @@ class LiveDocument(TypedDict):
 
 class ReadyDocument(TypedDict):
     ready: Literal[True]
-
-
-class SecretDocument(TypedDict):
-    """A signing secret, `whsec_` and base64 of 32 bytes."""
-
-    secret: str
 
 
 @operation(answers={200: Answer(LiveDocument)})
@@ -46,11 +39,3 @@ async def metrics(request: web.Request) -> web.Response:
     """The figures of the engine in Prometheus text format."""
     body = generate_latest(request.app[ENGINE].registry)
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-@operation(answers={200: Answer(Page[SecretDocument])})
-async def list_secrets(request: web.Request) -> web.Response:
-    """The tenant's active signing secrets, newest first; what a receiver is given."""
-    secrets = [{"secret": secret} for secret in engine_of(request).secrets]
-    answer = {"data": secrets, "next_cursor": None}
-    return json_response(answer, headers={"Cache-Control": "no-store"})

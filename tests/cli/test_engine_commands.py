@@ -90,6 +90,29 @@ def test_secrets_are_printed_one_a_line(asking: Offbeat):
     assert json.loads(asking("secrets", "-o", "json").out) == {"secrets": [secret]}
 
 
+def test_secrets_rotate_and_the_old_one_is_retired(asking: Offbeat):
+    [old] = asking("secrets").out.splitlines()
+    assert asking("secrets", "retire").code == 5
+    rotated = asking("secrets", "rotate")
+    new, second = rotated.out.splitlines()
+    assert second == old != new
+    assert rotated.err.endswith("then: offbeat secrets retire\n")
+    again = asking("secrets", "rotate")
+    assert (again.code, again.err.startswith("offbeat: two signing secrets are active")) == (
+        5,
+        True,
+    )
+    assert asking("secrets").out.splitlines() == [new, old]
+    assert json.loads(asking("secrets", "retire", "-o", "json").out) == {"secrets": [new]}
+    assert asking("secrets").out.splitlines() == [new]
+
+
+def test_an_option_before_rotate_is_refused_and_not_forgotten(asking: Offbeat):
+    refused = asking("secrets", "--server", "unix:/nowhere", "rotate")
+    assert (refused.code, "write the options after rotate" in refused.err) == (2, True)
+    assert len(asking("secrets").out.splitlines()) == 1
+
+
 def test_a_triggered_run_is_listed_and_explained(apply: Any, asking: Offbeat):
     apply(NIGHTLY)
     run_id = asking("schedules", "trigger", "nightly-report").out.strip()

@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from engine.core.backfill import Backfill
 from engine.core.errors import (
+    Conflict,
     Fault,
     Invalid,
     NotFound,
@@ -39,6 +40,7 @@ from tests.web.described import check_described
 
 NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+NEWER = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
 
 
 class HandClock:
@@ -206,6 +208,23 @@ class MemoryRuns:
         return run if run.state is State.ATTEMPTING else replace(run, state=state)
 
 
+class MemorySecrets:
+    """What services/signing_secrets.py promises: one secret, or two."""
+
+    def __init__(self) -> None:
+        self.active = [SECRET]
+
+    async def rotate(self) -> None:
+        if len(self.active) == 2:
+            raise Conflict("retire the older one, then rotate")
+        self.active = [NEWER, SECRET]
+
+    async def retire(self) -> None:
+        if len(self.active) == 1:
+            raise Conflict("rotate first")
+        self.active = [NEWER]
+
+
 class NoKeys:
     """An engine that only its own machine can reach."""
 
@@ -222,7 +241,7 @@ class MemoryEngine:
         self.backfills = MemoryBackfills(self.schedules)
         self.tenant = "default"
         self.subsecond = True
-        self.secrets = [SECRET]
+        self.secrets = MemorySecrets()
         self.registry = CollectorRegistry()
         self.listen = "127.0.0.1:8420"
         self.reasons: list[str] = []

@@ -11,7 +11,7 @@ import pytest
 
 from engine.core.access import Scope
 from engine.web.application import ROUTES
-from tests.web.keyed import ADMIN_KEY, Node, keyed_node
+from tests.web.keyed import ADMIN_KEY, TENANTS, Node, keyed_node
 
 OPEN, READ, WRITE, ADMIN = None, Scope.READ, Scope.WRITE, Scope.ADMIN
 REPORT = {
@@ -44,6 +44,8 @@ CASES = [
     Case("GET /readyz", OPEN, 200, 200),
     Case("GET /metrics", OPEN, 200, 200),  # On loopback; elsewhere see below.
     Case("GET /v1/secrets", WRITE, 200, 200),
+    Case("POST /v1/secrets:rotate", WRITE, 409, 409),
+    Case("POST /v1/secrets:retire", WRITE, 200, 200),
     Case("GET /v1/schedules", READ, 200, 200),
     Case("POST /v1/schedules:batch", WRITE, 200, 200, body=b"", headers=NDJSON),
     Case("GET /v1/schedules/{name}", READ, 200, 404, "/v1/schedules/report"),
@@ -91,10 +93,13 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 def ask(node: Node, case: Case, key: str | None) -> Any:
-    """Ask a case with acme's schedule, its run and its flow in place."""
+    """Ask a case with acme's schedule, its run and its flow in place, and two secrets active."""
     acme = node.keys["acme", WRITE]
     node.ask("PUT", "/v1/schedules/report", key=acme, body=REPORT)
     run = node.ask("POST", "/v1/schedules/report:trigger", key=acme).json["id"]
+    for secrets in (node.engine.of(tenant).secrets for tenant in TENANTS):
+        if len(secrets.active) == 1:
+            node.run(secrets.rotate())
     method, _, route = case.route.partition(" ")
     path = (case.path or route).replace("{run}", run)
     answer = node.ask(method, path, key=key, body=case.body, headers=case.headers)

@@ -132,7 +132,7 @@ def test_a_thousand_requests_for_anothers_find_and_change_nothing(
         }
         for tenant in TENANTS
     }
-    secrets = {tenant: node.engine.of(tenant).secrets[0] for tenant in TENANTS}
+    secrets = {tenant: node.engine.of(tenant).secrets.active[0] for tenant in TENANTS}
     before = {tenant: everything_of(node, tenant, owned[tenant]) for tenant in TENANTS}
     own: dict[str, set[str]] = {tenant: set() for tenant in TENANTS}
     statuses: Counter[int] = Counter()

@@ -1,4 +1,4 @@
-"""Probes, metrics and secrets."""
+"""Probes and metrics."""
 
 from prometheus_client import Counter
 
@@ -22,9 +22,3 @@ def test_metrics_are_prometheus_text(api, engine):
     answer = api.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert b"scheduler_runs_total 3.0" in answer.body
-
-
-def test_secrets_are_not_kept_by_caches(api, engine):
-    answer = api.get("/v1/secrets")
-    assert answer.json == {"data": [{"secret": engine.secrets[0]}], "next_cursor": None}
-    assert answer.headers["Cache-Control"] == "no-store"

@@ -1108,6 +1108,16 @@ DELETE FROM api_key WHERE id = ?;
 -- name: mark_key_used
 UPDATE api_key SET last_used_at = ? WHERE id = ?;
 
+-- name: list_secret_versions
+SELECT tenant, oldest, newest FROM signing_secret;
+
+-- name: get_secret_versions
+SELECT oldest, newest FROM signing_secret WHERE tenant = ?;
+
+-- name: put_secret_versions
+INSERT INTO signing_secret (tenant, oldest, newest) VALUES (:tenant, :oldest, :newest)
+ON CONFLICT (tenant) DO UPDATE SET oldest = excluded.oldest, newest = excluded.newest;
+
 -- name: fault_tenants_with_another_number_of_schedules_than_is_said
 SELECT count(*) FROM tenant t WHERE t.schedules <>
   (SELECT count(*) FROM schedule s WHERE s.tenant = t.name AND s.deleted_at IS NULL);
