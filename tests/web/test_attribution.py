@@ -7,7 +7,8 @@ from engine.core.delay_shares import Shares, Tally
 from engine.core.errors import Unavailable
 from engine.core.identity import format_instant, schedule_id
 from engine.core.model import Attempt, Outcome, State, Timing
-from tests.web.conftest import NOW_MS, Api, MemoryEngine, planned
+from tests.web.api_client import Api
+from tests.web.conftest import NOW_MS, MemoryEngine, planned
 
 NOTHING = Attribution(*[0] * len(Attribution._fields))
 

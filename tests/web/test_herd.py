@@ -14,7 +14,8 @@ from engine.core.herd_top import Top
 from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd, Singles, Standing, draw
 from engine.core.what_if import Question, WhatIf, answer, select
-from tests.web.conftest import Api, MemoryEngine
+from tests.web.api_client import Api
+from tests.web.conftest import MemoryEngine
 
 HERD = Crowd(
     timetable_id=1,

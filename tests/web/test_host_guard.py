@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.web.conftest import Api
+from tests.web.api_client import Api
 
 HOURLY = {"cron": "0 * * * *", "target": {"url": "http://h/"}}
 
