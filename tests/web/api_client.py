@@ -11,6 +11,7 @@ import aiohttp
 
 from engine.web.application import create_app
 from engine.web.server import Listener, start_server
+from tests.web.described import check_described
 
 
 @dataclass(frozen=True, kw_only=True)
