@@ -301,6 +301,9 @@ class Engine:
         )
         self.tenants = Tenants(self.clock, SqliteTenants(self._writer, api_reader), own=self.tenant)
         self.tenants.only_own = not self.keys.required
+        self.tenants.on_rate = lambda tenant, rate: self.waiting.limit_tenant(
+            tenant, rate, self.clock.monotonic_ms()
+        )
         self._tenancy = Tenancy(
             self.clock,
             stores,

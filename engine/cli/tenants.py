@@ -9,7 +9,7 @@ from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server, tenant_name
 from engine.cli.output import show_json, show_table, talk
 
-_COLUMNS = ("name", "schedules", "schedules_max", "interval_seconds_min", "created_at")
+_COLUMNS = ("name", "schedules", "schedules_max", "interval_seconds_min", "rate", "created_at")
 
 
 @click.group(
@@ -26,6 +26,7 @@ def command() -> None:
 @click.option(
     "--interval-seconds-min", type=int, metavar="N", help="How often they may occur at most."
 )
+@click.option("--rate", type=int, metavar="N", help="Runs that it may send in a second.")
 @server
 @output
 def create(
@@ -33,11 +34,16 @@ def create(
     name: str,
     schedules_max: int | None,
     interval_seconds_min: int | None,
+    rate: int | None,
     server: Server,
     form: str,
 ) -> None:
     """Make the tenant NAME, or give it other quotas; what is left out becomes the default."""
-    body = {"schedules_max": schedules_max, "interval_seconds_min": interval_seconds_min}
+    body = {
+        "schedules_max": schedules_max,
+        "interval_seconds_min": interval_seconds_min,
+        "rate": rate,
+    }
     with Client(server) as client:
         _show(form, [client.call("PUT", _path(name), body=body)])
 

@@ -76,10 +76,14 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotas:
-    """What a tenant may have; None: the default above, for the rate no limit but its fair share."""
+    """What a tenant may have; None: the default above, for the rate no limit but its fair share.
+
+    `rate`: attempts that it may start in a second.
+    """
 
     schedules_max: int | None = None
     interval_seconds_min: int | None = None
+    rate: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

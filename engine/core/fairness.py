@@ -12,6 +12,9 @@ earliest due is next.
 *Blocked flows* (at their parallelism, out of tokens, paused, behind a breaker) leave the
 rotation and cost nothing until the event or the instant that unblocks them.
 
+*A tenant's own rate.* A tenant that has one, and has used it up, leaves the rotation of every class
+until its bucket has a token. Those without pay for a look at an empty table.
+
 *The noisy tenant.* Slots are a resource too, and slow receivers hold them. While others wait, a
 tenant may hold an equal share of the slots and no more.
 """
@@ -24,6 +27,7 @@ from enum import IntEnum
 from typing import Generic, TypeVar
 
 from engine.core.breaker import NEVER_MS
+from engine.core.bucket import TokenBucket
 from engine.core.flow import Flow
 from engine.core.model import Outcome
 
@@ -78,6 +82,8 @@ class FairQueue(Generic[Item]):
         self._inflight: dict[str, int] = {}
         self._parked: dict[int, list[_Line[Item]]] = {}
         self._alarms: list[tuple[int, int]] = []
+        self._rates: dict[str, TokenBucket] = {}
+        self._dry: dict[str, int] = {}  # Tenants without a token, and until when.
         self._owed = [0] * len(Class)
         self._arrivals = 0
 
@@ -101,8 +107,9 @@ class FairQueue(Generic[Item]):
 
     @property
     def blocked(self) -> int:
-        """Waiting runs whose flow was found blocked; a walk over such flows."""
-        return sum(len(line.runs) for lines in self._parked.values() for line in lines)
+        """Waiting runs whose flow or tenant was found blocked; a walk over such flows."""
+        parked = sum(len(line.runs) for lines in self._parked.values() for line in lines)
+        return parked + sum(map(self._dry_runs, self._dry))
 
     def waiting_of(self, flow_id: int) -> int:
         """How many runs of a flow wait here."""
@@ -146,6 +153,14 @@ class FairQueue(Generic[Item]):
         self._free(flow.flow_id, now_ms)
         return closed
 
+    def limit(self, tenant: str, rate: int | None, now_ms: int) -> None:
+        """Give a tenant a rate of its own, in runs a second, or none."""
+        if rate is None:
+            self._rates.pop(tenant, None)
+        elif tenant not in self._rates or self._rates[tenant].rate != rate:
+            self._rates[tenant] = TokenBucket(rate, max(1, rate // 10), now_ms)
+        self._end_drought(tenant)
+
     def unblock(self, flow_id: int) -> None:
         """Something about a flow has changed: let it take its turn and see."""
         for line in self._parked.pop(flow_id, ()):
@@ -165,8 +180,9 @@ class FairQueue(Generic[Item]):
         self._parked.pop(flow_id, None)
 
     def next_alarm_ms(self) -> int | None:
-        """When the first blocked flow may go on by itself."""
-        return self._alarms[0][0] if self._alarms else None
+        """When the first blocked flow or tenant may go on by itself."""
+        alarms = [self._alarms[0][0]] if self._alarms else []
+        return min((*alarms, *self._dry.values()), default=None)
 
     def _next(self, now_ms: int) -> tuple[Item, Flow] | None:
         """One run, from the class whose turn it is, else from the first that has any."""
@@ -201,6 +217,9 @@ class FairQueue(Generic[Item]):
         for _ in range(len(rotation)):
             name = rotation.popleft()
             tenant = self._tenants[rank][name]
+            if self._rates and self._is_dry(name, now_ms):
+                tenant.in_rotation = False
+                continue
             if self._holds_its_share(name, others=len(rotation)):
                 rotation.append(name)
                 continue
@@ -212,6 +231,8 @@ class FairQueue(Generic[Item]):
                 if not tenant.lines:
                     del self._tenants[rank][name]
             if found is not None:
+                if name in self._rates:
+                    self._rates[name].reserve(now_ms, 1)
                 self._inflight[name] = self._inflight.get(name, 0) + 1
                 self._waiting[rank] -= 1
                 return found
@@ -220,6 +241,27 @@ class FairQueue(Generic[Item]):
     def _holds_its_share(self, name: str, *, others: int) -> bool:
         share = -(-self.slots // (others + 1))
         return others > 0 and self._inflight.get(name, 0) >= share
+
+    def _is_dry(self, name: str, now_ms: int) -> bool:
+        bucket = self._rates.get(name)
+        wait_ms = bucket.wait_ms(now_ms, 1) if bucket else 0
+        if wait_ms:
+            self._dry[name] = now_ms + wait_ms
+        return wait_ms > 0
+
+    def _end_drought(self, name: str) -> None:
+        self._dry.pop(name, None)
+        for tenants, rotation in zip(self._tenants, self._rotation, strict=True):
+            tenant = tenants.get(name)
+            if tenant and not tenant.in_rotation and any(tenant.turns):
+                tenant.in_rotation = True
+                rotation.append(name)
+
+    def _dry_runs(self, name: str) -> int:
+        """Waiting runs of a tenant, those of blocked flows aside."""
+        found = [tenants[name] for tenants in self._tenants if name in tenants]
+        lines = [line for tenant in found for line in tenant.lines.values()]
+        return sum(len(line.runs) for line in lines if line.flow.flow_id not in self._parked)
 
     def _serve_tenant(self, tenant: _Tenant[Item], now_ms: int) -> tuple[Item, Flow] | None:
         for turns in tenant.turns:
@@ -265,6 +307,9 @@ class FairQueue(Generic[Item]):
     def _wake(self, now_ms: int) -> None:
         while self._alarms and self._alarms[0][0] <= now_ms:
             self._free(heapq.heappop(self._alarms)[1], now_ms)
+        if self._dry:
+            for name in [name for name, until_ms in self._dry.items() if until_ms <= now_ms]:
+                self._end_drought(name)
 
     def _free(self, flow_id: int, now_ms: int) -> None:
         """As `unblock`, at an instant that is known."""

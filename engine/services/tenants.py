@@ -1,5 +1,6 @@
 """Tenants: making them, their quotas, and what these refuse."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
@@ -40,13 +41,16 @@ class Tenants:
         self._own = own
         self._quotas: dict[str, Quotas] = {}
         self.only_own = False
+        self.on_rate: Callable[[str, int | None], None] = lambda _tenant, _rate: None
+        """Called for each tenant with a rate of its own, and when one has another or none."""
 
     async def load(self) -> None:
         """Read the quotas, and make the tenant of the settings if it is not there."""
         after: str | None = ""
         while after is not None:
             found, after = await self._store.page(limit=PAGE, after_name=after)
-            self._quotas |= {tenant.name: tenant.quotas for tenant in found}
+            for tenant in found:
+                self._know(tenant.name, tenant.quotas)
         if self._own not in self._quotas:
             await self._put(self._own, Quotas())
 
@@ -86,10 +90,17 @@ class Tenants:
         if name not in self._quotas:
             raise NotFound("there is no such tenant")
         await self._store.delete(name)
-        self._quotas.pop(name, None)
+        self._know(name, Quotas())
+        del self._quotas[name]
         log.info("tenant_deleted", tenant=name)
 
     async def _put(self, name: str, quotas: Quotas) -> Tenant:
         tenant = await self._store.put(name, quotas, self._clock.now_ms())
-        self._quotas[name] = quotas
+        self._know(name, quotas)
         return tenant
+
+    def _know(self, name: str, quotas: Quotas) -> None:
+        before = self._quotas.get(name, Quotas())
+        self._quotas[name] = quotas
+        if quotas.rate != before.rate:
+            self.on_rate(name, quotas.rate)

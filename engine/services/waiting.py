@@ -135,6 +135,11 @@ class Waiting:
                 self._queue.unblock(limits.flow_id)
                 self.on_hold()
 
+    def limit_tenant(self, tenant: str, rate: int | None, now_ms: int) -> None:
+        """Give a tenant a rate of its own, or none; `now_ms` is on the monotonic clock."""
+        self._queue.limit(tenant, rate, now_ms)
+        self.on_hold()
+
     def forget_idle_flows(self) -> None:
         """Look at some flows, the first first; drop those too many that have nothing to do.
 

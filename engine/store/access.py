@@ -102,6 +102,7 @@ def put_tenant(db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int) -
         "now": now_ms,
         "schedules_max": quotas.schedules_max,
         "interval_seconds_min": quotas.interval_seconds_min,
+        "rate": quotas.rate,
     }
     (row,) = db.execute(SQL["put_tenant"], values).fetchall()
     return _tenant(row)
@@ -176,10 +177,13 @@ def remove_key(db: sqlite3.Connection, key_id: str) -> None:
 
 
 def _tenant(row: Sequence[Any]) -> Tenant:
-    name, created_at, schedules, schedules_max, interval_seconds_min = row
+    name, created_at, schedules, schedules_max, interval_seconds_min, rate = row
+    quotas = Quotas(
+        schedules_max=schedules_max, interval_seconds_min=interval_seconds_min, rate=rate
+    )
     return Tenant(
         name=name,
-        quotas=Quotas(schedules_max=schedules_max, interval_seconds_min=interval_seconds_min),
+        quotas=quotas,
         schedules=schedules,
         created_at_ms=created_at,
     )

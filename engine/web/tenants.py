@@ -16,6 +16,7 @@ from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.identity import format_instant
 from engine.core.members import InstantText, Integer, Shape
+from engine.web.flows import RATE_MAX
 from engine.web.json_bodies import json_response, list_response, read_json
 from engine.web.operations import Answer, Body, operation
 from engine.web.ports import ENGINE
@@ -36,18 +37,24 @@ SCHEDULES_QUOTA_MAX = 1_000_000_000
 
 SCHEDULES_QUOTA = Integer("schedules_max", None, low=0, high=SCHEDULES_QUOTA_MAX)
 INTERVAL_QUOTA = Integer("interval_seconds_min", None, low=1, high=INTERVAL_SECONDS_MAX)
+RATE_QUOTA = Integer("rate", None, low=1, high=RATE_MAX)
 QUOTAS = Shape(
-    (SCHEDULES_QUOTA, INTERVAL_QUOTA), ignored=frozenset({"name", "schedules", "created_at"})
+    (SCHEDULES_QUOTA, INTERVAL_QUOTA, RATE_QUOTA),
+    ignored=frozenset({"name", "schedules", "created_at"}),
 )
 
 
 class TenantDocument(TypedDict):
-    """A tenant, how many schedules it has, and its quotas as they hold."""
+    """A tenant, how many schedules it has, and its quotas as they hold.
+
+    `rate`: attempts that it may start in a second; null: as many as its fair share allows.
+    """
 
     name: str
     schedules: int
     schedules_max: int
     interval_seconds_min: int
+    rate: int | None
     created_at: InstantText
 
 
@@ -61,6 +68,7 @@ async def put_tenant(request: web.Request) -> web.Response:
     quotas = Quotas(
         schedules_max=fields.integer(SCHEDULES_QUOTA),
         interval_seconds_min=fields.integer(INTERVAL_QUOTA),
+        rate=fields.integer(RATE_QUOTA),
     )
     name = request.match_info["tenant"]
     if not is_tenant_name(name):
@@ -105,5 +113,6 @@ def _document(tenant: Tenant) -> TenantDocument:
         "schedules": tenant.schedules,
         "schedules_max": SCHEDULES_MAX if most is None else most,
         "interval_seconds_min": INTERVAL_SECONDS_MIN if least is None else least,
+        "rate": quotas.rate,
         "created_at": format_instant(tenant.created_at_ms),
     }

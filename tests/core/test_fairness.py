@@ -177,3 +177,39 @@ def test_a_flow_out_of_tokens_is_at_its_limit_until_the_next_one_is_there() -> N
     queue.take(0, 3)  # Its bucket begins empty.
     assert queue.runnable(100)
     assert slow.at_limit.within(0, 1_000) == 100
+
+
+def test_a_tenants_own_rate_holds_over_all_of_its_flows_and_classes() -> None:
+    queue: FairQueue[str] = FairQueue(slots=10_000)
+    queue.limit("slow", 2, 0)
+    for number, rank in enumerate(Class):
+        fill(queue, flow(number, "slow"), 10, rank)
+    fill(queue, flow(9, "free"), 5)
+    assert [f.tenant for _, f in queue.take(0, 100)] == ["free"] * 5
+    assert not queue.runnable(0)
+    assert (queue.next_alarm_ms(), queue.blocked) == (500, 30)
+    started = [at_ms for at_ms in range(0, 5_001, 100) for _ in queue.take(at_ms, 100)]
+    assert started == [500 * count for count in range(1, 11)]
+
+
+def test_a_rate_that_is_lifted_or_raised_holds_at_once() -> None:
+    queue: FairQueue[str] = FairQueue(slots=10_000)
+    queue.limit("slow", 1, 0)
+    fill(queue, flow(1, "slow"), 30)
+    assert queue.take(0, 100) == []
+    queue.limit("slow", 100, 0)
+    assert len(queue.take(100, 100)) == 10
+    queue.limit("slow", None, 100)
+    assert len(queue.take(100, 100)) == 20
+    assert queue.next_alarm_ms() is None
+
+
+def test_a_tenant_without_a_token_keeps_nobody_from_a_guaranteed_share() -> None:
+    queue: FairQueue[str] = FairQueue(slots=10_000)
+    queue.limit("slow", 1, 0)
+    fill(queue, flow(1, "slow"), 50, Class.RETRY)
+    fill(queue, flow(2, "free"), 50, Class.FRESH)
+    fill(queue, flow(3, "free"), 50, Class.CATCH_UP)
+    served = Counter(item.split("-")[1] for item, _ in queue.take(0, 50))
+    # Until the first turn of retries nobody knows that theirs cannot be taken.
+    assert served == {"FRESH": 41, "CATCH_UP": 9}

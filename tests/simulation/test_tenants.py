@@ -9,6 +9,7 @@ from engine.app import Engine
 from engine.core.access import Quotas, Scope
 from engine.core.document import read_schedule
 from engine.core.errors import ConfigError, Conflict, Invalid, LimitReached, NotFound
+from engine.core.identity import schedule_id
 from engine.core.model import Schedule
 from engine.store.database import check
 from tests.simulation.world import World, simulate
@@ -236,3 +237,34 @@ def test_the_audit_of_a_tenant_counts_its_own(directory: Path, admin: Path):
                 assert tally.runs == 10 * schedules
 
     simulate(main, directory, START)
+
+
+def test_a_tenants_rate_holds_for_all_it_sends_at_once_and_after_a_restart(
+    directory: Path, admin: Path
+):
+    async def main(world: World) -> None:
+        async with world.engine(admin_key_file=admin) as engine:
+            await engine.tenants.put("acme", Quotas(rate=2))
+            for index in range(40):
+                at = {"at": "2026-11-30T12:00:20Z", "flow_key": f"f{index % 4}"}
+                await put(engine, "acme", f"s{index}", **at)
+                await put(engine, "default", f"s{index}", **at)
+            await world.until("2026-11-30T12:00:21Z")
+            assert len(world.sent()) - sent_of(world, "acme") == 40
+            await world.until("2026-11-30T12:00:25Z")
+            first = sent_of(world, "acme")
+            assert 9 <= first <= 11  # Two a second for five seconds, and one saved up.
+        async with world.engine(admin_key_file=admin) as engine:
+            await world.until("2026-11-30T12:00:30Z")
+            assert 8 <= sent_of(world, "acme") - first <= 10
+            await engine.tenants.put("acme", Quotas())
+            await world.until("2026-11-30T12:00:31Z")
+            assert sent_of(world, "acme") == 40
+
+    simulate(main, directory, START)
+
+
+def sent_of(world: World, tenant: str) -> int:
+    """How many requests of a tenant's schedules `s0` to `s39` were made."""
+    ids = {schedule_id(tenant, f"s{index}") for index in range(40)}
+    return sum(dict(request.headers)["X-Schedule-Id"] in ids for _, request in world.ledger)

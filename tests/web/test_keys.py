@@ -78,7 +78,10 @@ def test_a_tenant_is_made_once_and_its_quotas_are_shown_as_they_hold(node: Node)
     assert made.status == 201
     limits = (made.json["schedules_max"], made.json["interval_seconds_min"])
     assert (made.json["schedules"], limits) == (0, (1, 1))
-    again = node.ask("PUT", "/v1/tenants/initech", key=ADMIN_KEY, body={"interval_seconds_min": 60})
+    assert made.json["rate"] is None
+    quotas = {"interval_seconds_min": 60, "rate": 5}
+    again = node.ask("PUT", "/v1/tenants/initech", key=ADMIN_KEY, body=quotas)
+    assert again.json["rate"] == 5
     assert again.status == 200
     assert (again.json["schedules_max"], again.json["interval_seconds_min"]) == (1_000_000, 60)
     assert again.json == node.ask("GET", "/v1/tenants/initech", key=ADMIN_KEY).json
@@ -93,6 +96,7 @@ def test_a_tenant_is_made_once_and_its_quotas_are_shown_as_they_hold(node: Node)
         ("x" * 129, {}),
         ("acme", {"schedules_max": -1}),
         ("acme", {"interval_seconds_min": 0}),
+        ("acme", {"rate": 0}),
         ("acme", {"schedules_mx": 1}),
     ],
 )

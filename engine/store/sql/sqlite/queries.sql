@@ -1061,17 +1061,17 @@ WHERE schedules < coalesce(schedules_max, :default_max);
 UPDATE tenant SET schedules = schedules - 1 WHERE name = ?;
 
 -- name: put_tenant
-INSERT INTO tenant (name, created_at, schedules_max, interval_seconds_min)
-VALUES (:name, :now, :schedules_max, :interval_seconds_min)
+INSERT INTO tenant (name, created_at, schedules_max, interval_seconds_min, rate)
+VALUES (:name, :now, :schedules_max, :interval_seconds_min, :rate)
 ON CONFLICT (name) DO UPDATE SET schedules_max = excluded.schedules_max,
-  interval_seconds_min = excluded.interval_seconds_min
-RETURNING name, created_at, schedules, schedules_max, interval_seconds_min;
+  interval_seconds_min = excluded.interval_seconds_min, rate = excluded.rate
+RETURNING name, created_at, schedules, schedules_max, interval_seconds_min, rate;
 
 -- name: get_tenant
-SELECT name, created_at, schedules, schedules_max, interval_seconds_min FROM tenant WHERE name = ?;
+SELECT name, created_at, schedules, schedules_max, interval_seconds_min, rate FROM tenant WHERE name = ?;
 
 -- name: list_tenants
-SELECT name, created_at, schedules, schedules_max, interval_seconds_min FROM tenant
+SELECT name, created_at, schedules, schedules_max, interval_seconds_min, rate FROM tenant
 WHERE name > :after ORDER BY name LIMIT :limit;
 
 -- name: list_tenants_with_schedules
