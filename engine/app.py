@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 import structlog
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from engine import __version__
@@ -26,11 +27,13 @@ from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
 from engine.services.forecast_audit import ForecastAudit
+from engine.services.handlers import Handler, Handlers, HandlingTransport
 from engine.services.keys import Keys
 from engine.services.loader import Loader
 from engine.services.metrics import Metrics
 from engine.services.monitor import Monitor
 from engine.services.nodes import Nodes
+from engine.services.occurrences import Computed, compute
 from engine.services.own_addresses import OwnAddresses
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
@@ -56,6 +59,7 @@ from engine.store.monitor import SqliteHerdRecords
 from engine.store.signing_secrets import SqliteSecrets
 from engine.store.sqlite import SqliteFlows, SqliteRuns, SqliteSchedules
 from engine.store.writer import Reader, Writer
+from engine.web.application import create_app
 
 log = structlog.get_logger("offbeat")
 
@@ -63,7 +67,9 @@ log = structlog.get_logger("offbeat")
 class Engine:
     """One engine on one data directory: `async with Engine(config) as engine`.
 
-    It installs no signal handlers and configures no logging; `engine.process` does that.
+    It lives in the running loop of any program and touches nothing that is the program's: signals,
+    logging, the loop's policy, the interpreter's settings and the default metrics registry are as
+    they were. `engine.process` is the program that sets them up for an engine alone.
     """
 
     def __init__(
@@ -80,6 +86,7 @@ class Engine:
         self.own_addresses = OwnAddresses()
         self._busy = busy
         self._directory: DataDirectory | None = None
+        self._handlers = Handlers()
         self._loops = Loops()
         self._state = "starting"
         self.clock = clock or SystemClock(start_ms=config.clock_start_ms)
@@ -140,6 +147,28 @@ class Engine:
     def of(self, tenant: str) -> TenantServices:
         """The engine as this tenant sees it."""
         return self._tenancy.of(tenant)
+
+    def handler(self, name: str) -> Callable[[Handler], Handler]:
+        """`@engine.handler("NAME")`: what the target `inproc:NAME` calls (`services.handlers`)."""
+
+        def add(handler: Handler) -> Handler:
+            self._handlers.add(name, handler)
+            return handler
+
+        return add
+
+    async def occurrences(
+        self, name: str, from_ms: int, to_ms: int | None = None, *, limit: int = 1_000
+    ) -> list[Computed]:
+        """Those of a schedule, past and future, with `from_ms <= scheduled_for < to_ms`."""
+        return await compute(await self.schedules.get(name), from_ms, to_ms, limit)
+
+    def web_app(self) -> web.Application:
+        """The HTTP interface, to serve or to mount; the setting `listen` says where it is served.
+
+        A mounted one has the outer server's time limits. Without keys it answers this machine.
+        """
+        return create_app(self)
 
     def refusal(self, address: Address, port: int) -> str | None:
         """Why no delivery may connect there and which setting would let it; None: it may."""
@@ -240,7 +269,7 @@ class Engine:
             accept_clock=config.accept_clock,
         )
         self.loader = Loader(clock, journal, waiting, self.planner)
-        self.transport = self._make_transport()
+        self.transport = HandlingTransport(self._handlers, self._make_transport())
         self.dispatcher = Dispatcher(
             clock,
             journal,

@@ -15,7 +15,6 @@ import uvloop
 from engine.app import Engine
 from engine.config import Config
 from engine.services.log_lines import log_to_stderr
-from engine.web.application import create_app
 from engine.web.server import Listener, start_server
 
 SWITCH_INTERVAL_SECONDS = 0.0005
@@ -77,7 +76,7 @@ async def _run(config: Config) -> int:
 
         engine.on_locked = take_address
         async with engine:
-            server = await start_server(create_app(engine), listener)
+            server = await start_server(engine.web_app(), listener)
             try:
                 settle_interpreter()
                 log.info("listening", on=server.listen)

@@ -29,7 +29,8 @@ LAYERS = {
     "services": {"services", "store", "core", "clock", "config"},
     "web": {"web", "services", "store", "core", "clock", "config"},
     "loops": {"core"},
-    "app": {"services", "store", "core", "clock", "config", "secret_file", "loops"},
+    # The HTTP interface is a part like others: `Engine.web_app()` and a process serve the same.
+    "app": {"web", "services", "store", "core", "clock", "config", "secret_file", "loops"},
     "process": {"app", "web", "services", "config"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
     | {"secret_file"},
@@ -49,6 +50,7 @@ CONCRETE = re.compile(r"engine\.store\.[a-z]|engine\.services\.transport\.Aiohtt
 # Where a package may be imported; elsewhere, go through the protocol that hides it.
 PLACES = {
     "aiohttp": (
+        "engine/app.py",
         "engine/services/connector.py",
         "engine/services/transport.py",
         "engine/web/",

@@ -143,12 +143,17 @@ SCHEDULE = Shape(
 
 
 def read_schedule(
-    document: object, *, tenant: str, name: str | None = None, subsecond: bool = True
+    document: object,
+    *,
+    tenant: str,
+    name: str | None = None,
+    subsecond: bool = True,
+    inproc: bool = False,
 ) -> Draft:
     """The draft that `document` describes. Raises Invalid with every fault.
 
     `name`: what the address says; None when the document must name itself. `subsecond`: the
-    setting `jitter.subsecond`.
+    setting `jitter.subsecond`. `inproc`: the target may be a handler in the engine's process.
     """
     faults: list[Fault] = []
     fields = Fields(document, pointer="", known=SCHEDULE.names, faults=faults)
@@ -165,7 +170,7 @@ def read_schedule(
         name=name,
         schedule_id=identity,
         trigger=trigger or AtTrigger(at_ms=0),
-        target=read_target(fields.raw("target"), faults),
+        target=read_target(fields.raw("target"), faults, inproc=inproc),
         labels=read_labels(fields, faults),
         start_at_ms=fields.instant(START_AT),
         end_at_ms=fields.instant(END_AT),

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from engine.core.breaker import NEVER_MS, Breaker, Door
 from engine.core.bucket import TokenBucket
+from engine.core.inproc import is_inproc
 from engine.core.model import Outcome
 from engine.core.spells import Spells
 from engine.core.throughput import Throughput
@@ -35,7 +36,12 @@ ORIGINS_SHARED_MAX = 4_096
 
 
 def default_key(url: str) -> str:
-    """The flow of a target that names none: its host and port. `url`: absolute, as it is sent."""
+    """The flow of a target that names none: its host and port, or its handler.
+
+    `url`: absolute, as it is sent.
+    """
+    if is_inproc(url):
+        return url
     origin = _ORIGIN.match(url)
     assert origin is not None, "a target's URL has been read"
     return _key(origin[0])

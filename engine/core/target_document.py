@@ -16,6 +16,7 @@ from typing import Any
 from engine.core.errors import Fault
 from engine.core.fields import Fields
 from engine.core.header_rules import HEADER_NAME, HEADER_VALUE, HEADERS_MAX, read_headers
+from engine.core.inproc import is_inproc, read_inproc
 from engine.core.json_text import compact_json, parse_json
 from engine.core.members import Choice, Integer, Judged, Shape, whole
 from engine.core.model import BodyKind, Target
@@ -60,14 +61,17 @@ CONTENT_TYPES: dict[BodyKind, str] = {
 }
 
 
-def read_target(value: object, faults: list[Fault]) -> Target:
-    """The target that `value` describes; meaningless once it added to `faults`."""
+def read_target(value: object, faults: list[Fault], *, inproc: bool = False) -> Target:
+    """The target that `value` describes; meaningless once it added to `faults`.
+
+    `inproc`: whoever writes it may name a handler in the engine's process.
+    """
     fields = Fields(value, pointer="/target", known=TARGET.names, faults=faults)
     method = fields.choice(METHOD)
     kind, body = _read_body(fields, method)
     headers = read_headers(fields.raw("headers"), pointer="/target/headers", faults=faults)
     return Target(
-        url=_read_url(fields),
+        url=_read_url(fields, inproc=inproc),
         method=method,
         headers=_with_content_type(headers, kind),
         body=body,
@@ -95,13 +99,13 @@ def write_target(target: Target) -> dict[str, Any]:
     return document
 
 
-def _read_url(fields: Fields) -> str:
+def _read_url(fields: Fields, *, inproc: bool) -> str:
     url = fields.raw("url")
     if type(url) is not str:
         fields.refuse("url", "write the URL to call, like https://example.com/hook")
         return ""
     try:
-        return wire_url(url)
+        return read_inproc(url, allowed=inproc) if is_inproc(url) else wire_url(url)
     except ValueError as error:
         fields.refuse("url", str(error))
         return ""

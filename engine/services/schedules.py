@@ -1,10 +1,11 @@
 """Schedules as a tenant works with them: each write goes to disk, then the loops learn of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from engine.clock import Clock
 from engine.core.access import INTERVAL_SECONDS_MIN
+from engine.core.document import read_schedule
 from engine.core.egress import Refusal, literal_of
 from engine.core.errors import Fault, Invalid, OffbeatError
 from engine.core.identity import schedule_id
@@ -36,21 +37,34 @@ class Schedules:
         held: Held,
         *,
         tenant: str,
+        subsecond: bool,
         interval_seconds_min: Callable[[str], int],
         egress: Refusal,
     ) -> None:
-        """`interval_seconds_min`: the least interval that a tenant's schedules may have; `egress`:
-        judges the address of a target that has one for a host."""
+        """`subsecond`: the setting `jitter.subsecond`; `interval_seconds_min`: the least interval
+        that a tenant's schedules may have; `egress`: judges the address of a target that has one
+        for a host."""
         self._clock = clock
         self._store = store
         self._agenda = agenda
         self._held = held
         self._tenant = tenant
+        self._subsecond = subsecond
         self._interval_seconds_min = interval_seconds_min
         self._egress = egress
 
-    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]:
-        """Create or replace; the schedule, and whether it was created."""
+    async def put(
+        self, draft: Draft | Mapping[str, Any], *, if_match: int | None = None
+    ) -> tuple[Schedule, bool]:
+        """Create or replace; the schedule, and whether it was created.
+
+        A mapping is a document as `PUT /v1/schedules/NAME` takes it, with its `name`, and is this
+        program's own: its target may be `inproc:NAME`.
+        """
+        if not isinstance(draft, Draft):
+            draft = read_schedule(
+                draft, tenant=self._tenant, subsecond=self._subsecond, inproc=True
+            )
         self._check(draft)
         return self._learn(await self._store.put(draft, self._clock.now_ms(), if_match=if_match))
 

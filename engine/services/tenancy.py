@@ -105,6 +105,7 @@ class Tenancy:
                 self._agenda,
                 waiting,
                 tenant=tenant,
+                subsecond=self._subsecond,
                 interval_seconds_min=self._interval_seconds_min,
                 egress=self._egress,
             ),

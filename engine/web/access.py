@@ -14,6 +14,7 @@ from aiohttp.typedefs import Handler
 
 from engine.config import is_private
 from engine.core.access import ApiKey, Scope
+from engine.core.addresses import read_address
 from engine.services.keys import REQUESTS_BURST, REQUESTS_PER_SECOND
 from engine.web.operations import OPERATION, Operation
 from engine.web.ports import CALLER, ENGINE, Caller
@@ -52,8 +53,9 @@ class Route:
 def _caller(request: web.Request, route: Route) -> Caller:
     """For whom the request acts. Raises Problem 401, 403 or 429."""
     engine = request.app[ENGINE]
-    needed = None if route.open_here and is_private(engine.listen) else route.scope
-    if needed is None or not engine.keys.required:
+    here = is_private(engine.listen) and _came_to_this_machine(request)
+    needed = None if route.open_here and here else route.scope
+    if needed is None or (here and not engine.keys.required):
         return Caller(tenant=engine.tenant, scope=Scope.ADMIN)
     key = _key(request)
     wait_ms = engine.keys.wait_ms(key)
@@ -62,6 +64,19 @@ def _caller(request: web.Request, route: Route) -> Caller:
     if not key.scope.allows(needed):
         raise _insufficient(key.scope, needed)
     return Caller(tenant=key.tenant, scope=key.scope)
+
+
+def _came_to_this_machine(request: web.Request) -> bool:
+    """Whether the connection was made to loopback or to a Unix socket.
+
+    Mounted in another application, the engine is served where that one listens, whatever `listen`
+    says; a Host header can be written by anybody.
+    """
+    socket_name = request.transport and request.transport.get_extra_info("sockname")
+    if isinstance(socket_name, tuple):
+        address = read_address(socket_name[0])
+        return address is not None and address.is_loopback
+    return isinstance(socket_name, str | bytes)
 
 
 def _key(request: web.Request) -> ApiKey:

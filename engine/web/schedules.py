@@ -1,6 +1,5 @@
 """`/v1/schedules`: one schedule at a time; `batch.py` takes many."""
 
-import asyncio
 from typing import TypedDict
 
 from aiohttp import web
@@ -9,13 +8,14 @@ from engine.core.backfill import Backfill
 from engine.core.document import SCHEDULE, patch_schedule, read_schedule, write_schedule
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
-from engine.core.identity import format_instant, idempotency_key
+from engine.core.identity import format_instant
+from engine.core.inproc import is_inproc
 from engine.core.json_text import parse_json
 from engine.core.members import Flag, Instant, InstantText, Shape, Text
-from engine.core.model import Definition, Draft, Pause, Schedule
-from engine.core.owed import computable
+from engine.core.model import Draft, Pause, Schedule
 from engine.core.policy_document import PAUSE_REASON_LENGTH_MAX
 from engine.core.schedule_answer import ScheduleDocument
+from engine.services.occurrences import Computed, compute
 from engine.web.connection import LINE_BYTES_MAX
 from engine.web.json_bodies import (
     json_response,
@@ -42,13 +42,6 @@ from engine.web.queries import (
 from engine.web.revisions import etag, read_if_match
 from engine.web.run_answers import RunDocument
 from engine.web.runs import run_document
-
-# Occurrences computed between two looks at the loop.
-COMPUTED_AT_ONCE = 50
-# As far as a timetable searches (SPEC §3).
-END_OF_TIME_MS = 2**62
-OCCURRENCES_REACH_MS = 41 * 366 * 86_400_000
-
 
 IF_MATCH = Text("If-Match", None, longest=LINE_BYTES_MAX)
 IF_NONE_MATCH = Text("If-None-Match", None, longest=LINE_BYTES_MAX)
@@ -122,7 +115,10 @@ async def patch_one(request: web.Request) -> web.Response:
         raise Invalid(Fault("", "write a JSON object"))
 
     def change(schedule: Schedule) -> Draft:
-        return _read(patch_schedule(schedule, patch), engine, schedule.definition.name)
+        # A handler as target can be kept over HTTP, and not named.
+        kept = is_inproc(schedule.definition.target.url) and "target" not in patch
+        name = schedule.definition.name
+        return _read(patch_schedule(schedule, patch), engine, name, inproc=kept)
 
     if_match = await read_if_match(request, engine.schedules, name)
     return _answer(engine, await engine.schedules.update(name, change, if_match=if_match))
@@ -226,14 +222,15 @@ async def list_occurrences(request: web.Request) -> web.Response:
         from_ms = engine.clock.now_ms() if from_ms is None else from_ms
         refuse_backwards(query, from_ms, to_ms)
     schedule = await engine.schedules.get(request.match_info["name"])
-    instants = await _occurrences(schedule, from_ms, to_ms, limit)
     return await list_response(
-        (_occurrence(schedule.definition, instant) for instant in instants), None
+        map(_occurrence, await compute(schedule, from_ms, to_ms, limit)), None
     )
 
 
-def _read(document: object, engine: TenantFace, name: str) -> Draft:
-    return read_schedule(document, tenant=engine.tenant, name=name, subsecond=engine.subsecond)
+def _read(document: object, engine: TenantFace, name: str, *, inproc: bool = False) -> Draft:
+    return read_schedule(
+        document, tenant=engine.tenant, name=name, subsecond=engine.subsecond, inproc=inproc
+    )
 
 
 def _answer(engine: TenantFace, schedule: Schedule, *, status: int = 200) -> web.Response:
@@ -261,27 +258,9 @@ def _instant(ms: int | None) -> str | None:
     return None if ms is None else format_instant(ms)
 
 
-async def _occurrences(
-    schedule: Schedule, from_ms: int, to_ms: int | None, limit: int
-) -> list[int]:
-    rules = computable(schedule)
-    after_ms, until_ms = rules.clip(from_ms - 1, END_OF_TIME_MS if to_ms is None else to_ms - 1)
-    if until_ms == END_OF_TIME_MS:
-        until_ms = after_ms + OCCURRENCES_REACH_MS
-    found: list[int] = []
-    while len(found) < limit:
-        some = rules.between(after_ms, until_ms, min(COMPUTED_AT_ONCE, limit - len(found)))
-        if not some:
-            break
-        found += some
-        after_ms = some[-1]
-        await asyncio.sleep(0)
-    return found
-
-
-def _occurrence(definition: Definition, scheduled_for_ms: int) -> OccurrenceDocument:
+def _occurrence(computed: Computed) -> OccurrenceDocument:
     return {
-        "scheduled_for": format_instant(scheduled_for_ms),
-        "fire_after": format_instant(scheduled_for_ms + definition.offset_ms),
-        "idempotency_key": idempotency_key(definition.schedule_id, scheduled_for_ms),
+        "scheduled_for": format_instant(computed.scheduled_for_ms),
+        "fire_after": format_instant(computed.fire_after_ms),
+        "idempotency_key": computed.key,
     }

@@ -1,0 +1,189 @@
+"""An engine in another program's loop: it leaves everything of the program's alone."""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import prometheus_client
+import pytest
+import structlog
+from aiohttp import web
+
+from engine.app import Engine
+from engine.config import Config
+from engine.services.handlers import Call
+from engine.web.connection import Connection
+from engine.web.server import CONNECTION_SETTINGS
+
+JOB = {"name": "job", "every": 3_600, "target": {"url": "inproc:work"}}
+
+
+def globals_of_the_program() -> dict[str, Any]:
+    """What belongs to the whole process."""
+    return {
+        "signals": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "policy": asyncio.get_event_loop_policy(),
+        "collector": (gc.get_threshold(), gc.get_freeze_count(), gc.isenabled()),
+        "switch interval": sys.getswitchinterval(),
+        "registry": set(prometheus_client.REGISTRY._collector_to_names),
+        "structlog": (structlog.is_configured(), structlog.get_config()),
+        "logging": (logging.root.level, list(logging.root.handlers)),
+        "hook": (sys.excepthook, sys.unraisablehook),
+    }
+
+
+async def deliver(engine: Engine) -> list[Call]:
+    """Store a schedule, run it now, and wait for the handler."""
+    calls: list[Call] = []
+    called = asyncio.Event()
+
+    @engine.handler("work")
+    async def work(call: Call) -> None:
+        calls.append(call)
+        called.set()
+
+    await engine.schedules.put(JOB)
+    await engine.schedules.trigger("job")
+    async with asyncio.timeout(30):
+        await called.wait()
+    return calls
+
+
+def test_it_leaves_the_programs_own_settings_alone(tmp_path: Path) -> None:
+    async def main() -> None:
+        before = globals_of_the_program()
+        async with Engine(Config(data_dir=tmp_path)) as engine:
+            await deliver(engine)
+            engine.web_app()
+            assert globals_of_the_program() == before
+        assert globals_of_the_program() == before
+
+    asyncio.run(main())
+
+
+def test_two_engines_in_one_process_are_strangers(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with (
+            Engine(Config(data_dir=tmp_path / "a")) as one,
+            Engine(Config(data_dir=tmp_path / "b")) as other,
+        ):
+            (mine,), (theirs,) = await asyncio.gather(deliver(one), deliver(other))
+            assert mine.headers["webhook-signature"] != theirs.headers["webhook-signature"]
+            await one.schedules.delete("job")
+            assert [
+                s.definition.name for s in (await other.schedules.page(limit=9, after_name=None))[0]
+            ] == ["job"]
+            assert one.registry is not other.registry
+
+    asyncio.run(main())
+
+
+Ask = Callable[..., Awaitable[tuple[int, Any]]]
+
+
+def with_site(
+    directory: Path,
+    main: Callable[[Engine, Ask], Awaitable[None]],
+    kind: type[Connection] = Connection,
+) -> None:
+    """Run `main` beside a site in which an engine's application is mounted under /jobs."""
+
+    async def run() -> None:
+        async with Engine(Config(data_dir=directory)) as engine:
+            site = web.Application()
+            site.add_subapp("/jobs/", engine.web_app())
+            runner = web.AppRunner(site)
+            await runner.setup()
+            loop = asyncio.get_running_loop()
+            connect = partial(kind, runner.server, loop=loop, **CONNECTION_SETTINGS)
+            server = await loop.create_server(connect, "127.0.0.1", 0)
+            origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+            async def ask(method: str, path: str, **rest: Any) -> tuple[int, Any]:
+                async with aiohttp.request(method, f"{origin}/jobs{path}", **rest) as response:
+                    is_json = "json" in response.content_type
+                    return response.status, await (response.json() if is_json else response.text())
+
+            try:
+                await main(engine, ask)
+            finally:
+                server.close()
+                await runner.cleanup()
+
+    asyncio.run(run())
+
+
+def test_the_api_is_served_where_the_program_mounts_it(tmp_path: Path) -> None:
+    async def main(engine: Engine, ask: Ask) -> None:
+        await deliver(engine)
+        status, answer = await ask("GET", "/v1/schedules/job")
+        assert (status, answer["target"]["url"]) == (200, "inproc:work")
+        status, answer = await ask("GET", "/v1/runs")
+        assert [run["schedule_name"] for run in answer["data"]] == ["job"]
+        status, text = await ask("GET", "/metrics")
+        assert "scheduler_attempts_total" in text
+
+    with_site(tmp_path, main)
+
+
+def test_over_http_a_handler_is_not_named_but_kept(tmp_path: Path) -> None:
+    async def main(engine: Engine, ask: Ask) -> None:
+        for url in ("inproc:work", "inproc:", "inproc:a b"):
+            status, problem = await ask(
+                "PUT", "/v1/schedules/new", json={"every": 60, "target": {"url": url}}
+            )
+            (fault,) = problem["errors"]
+            assert (status, fault["pointer"]) == (422, "/target/url")
+            assert "can be named from Python only" in fault["detail"]
+        await engine.schedules.put(JOB)
+        status, stored = await ask("PATCH", "/v1/schedules/job", json={"labels": {"team": "a"}})
+        assert (status, stored["labels"], stored["target"]["url"]) == (
+            200,
+            {"team": "a"},
+            "inproc:work",
+        )
+        status, _ = await ask(
+            "PATCH", "/v1/schedules/job", json={"target": {"url": "inproc:other"}}
+        )
+        assert status == 422
+
+    with_site(tmp_path, main)
+
+
+class Elsewhere:
+    """A connection that came to an address which others can reach."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        if name == "sockname":
+            return ("192.0.2.7", 80)
+        return self._transport.get_extra_info(name, default)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class FromElsewhere(Connection):
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(Elsewhere(transport))
+
+
+@pytest.mark.parametrize("path", ["/v1/schedules", "/v1/secrets", "/metrics"])
+def test_without_keys_nobody_is_answered_who_comes_from_elsewhere(
+    tmp_path: Path, path: str
+) -> None:
+    async def main(_: Engine, ask: Ask) -> None:
+        status, problem = await ask("GET", path, headers={"Host": "localhost"})
+        assert (status, problem["code"]) == (401, "key_required")
+        assert (await ask("GET", "/livez"))[0] == 200
+
+    with_site(tmp_path, main, FromElsewhere)
