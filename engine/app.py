@@ -22,6 +22,7 @@ from engine.core.errors import ConfigError
 from engine.core.identity import format_instant
 from engine.loops import Loops
 from engine.secret_file import read_admin_key
+from engine.services.answers import Answers
 from engine.services.connector import trusting
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
@@ -38,6 +39,7 @@ from engine.services.own_addresses import OwnAddresses
 from engine.services.planner import Planner
 from engine.services.pruner import Pruner
 from engine.services.pulse import Pulse
+from engine.services.readiness import checks_of
 from engine.services.recovery import Recovery
 from engine.services.scaler import Scaler
 from engine.services.signing_secrets import SigningSecrets
@@ -47,6 +49,7 @@ from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
 from engine.store.access import SqliteKeys, SqliteTenants
+from engine.store.answers import SqliteAnswers
 from engine.store.attribution import SqliteAttributions
 from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
@@ -139,10 +142,13 @@ class Engine:
         """Wait until one of the loops fails, and raise its error."""
         await asyncio.shield(self._loops.failure)
 
+    def checks(self) -> dict[str, str | None]:
+        """What the engine needs to do its work, and why it has it not right now, or None."""
+        return checks_of(self._state, self.planner, self._writer, self.clock.now_ms())
+
     def unready(self) -> list[str]:
         """Why the engine cannot do its work right now; empty when it can."""
-        reasons = [] if self._state == "running" else [self._state]
-        return [*reasons, *(t for t in (self.planner.trouble, self._writer.trouble) if t)]
+        return [reason for reason in self.checks().values() if reason]
 
     def of(self, tenant: str) -> TenantServices:
         """The engine as this tenant sees it."""
@@ -201,7 +207,7 @@ class Engine:
         await journal_reader.open()
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
-        await self._read_keys(api_reader, admin)
+        await self._read_keys(api_reader, admin, master=self._directory.master)
         store = SqliteSecrets(self._writer, api_reader)
         self._signing = SigningSecrets(store, self._directory.master)
         await self._signing.load()
@@ -245,9 +251,11 @@ class Engine:
             # We write and checkpoint on one connection, which stays clear of the fault.
             log.warning("sqlite_before_wal_reset_fix", version=sqlite3.sqlite_version)
 
-    async def _read_keys(self, api_reader: Reader, of_file: ApiKey | None) -> None:
+    async def _read_keys(
+        self, api_reader: Reader, of_file: ApiKey | None, *, master: bytes
+    ) -> None:
         store = SqliteKeys(self._writer, api_reader)
-        self.keys = Keys(self.clock, store, of_file=of_file)
+        self.keys = Keys(self.clock, store, of_file=of_file, master=master)
         await self.keys.load()
         if not self.keys.required and not is_private(self.listen):
             raise ConfigError(
@@ -328,6 +336,7 @@ class Engine:
             audit=SqliteAudit(api_reader),
             attributions=SqliteAttributions(api_reader),
         )
+        self.answers = Answers(self.clock, SqliteAnswers(api_reader))
         self.tenants = Tenants(self.clock, SqliteTenants(self._writer, api_reader), own=self.tenant)
         self.tenants.only_own = not self.keys.required
         self.tenants.on_rate = lambda tenant, rate: self.waiting.limit_tenant(

@@ -20,9 +20,10 @@ from engine.core.errors import Fault, Invalid
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
 )
+@click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
 @server
 @output
-def command(*, files: Sequence[Path], server: Server, form: str) -> int:
+def command(*, files: Sequence[Path], dry_run: bool, server: Server, form: str) -> int:
     """Put the schedules of each FILE (.toml or .json), by name.
 
     A schedule that is already there word for word is left as it is. Exit code 2 when the engine
@@ -30,7 +31,7 @@ def command(*, files: Sequence[Path], server: Server, form: str) -> int:
     """
     documents = read_files(files)
     with Client(server) as client:
-        results = client.batch(documents)
+        results = client.batch(documents, dry_run=dry_run)
     if form == "json":
         show_json(results)
     else:

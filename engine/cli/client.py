@@ -89,12 +89,15 @@ class Client:
             if cursor is None:
                 return
 
-    def batch(self, documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Put schedules, each with its `name`; a result for each, in their order."""
+    def batch(
+        self, documents: Iterable[Mapping[str, Any]], *, dry_run: bool = False
+    ) -> list[dict[str, Any]]:
+        """Put schedules, each with its `name`, or try to; a result for each, in their order."""
         lines = b"".join(json.dumps(document).encode() + b"\n" for document in documents)
         headers = {"Content-Type": "application/x-ndjson"}
         # As a file: aiohttp sends large bytes in one piece, and warns of it.
-        text = self._send("POST", "/v1/schedules:batch", {}, headers, BytesIO(lines))
+        query = {"dry_run": "true"} if dry_run else {}
+        text = self._send("POST", "/v1/schedules:batch", query, headers, BytesIO(lines))
         return [_json(line) for line in text.splitlines()]
 
     def _send(

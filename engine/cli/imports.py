@@ -11,13 +11,13 @@ from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.errors import Invalid
+from engine.core.labels import as_value
 from engine.core.timetable import check_timezone
 from engine.core.url_rules import wire_url
 from engine.imports.crontab import Import, read_crontab
 
 # Where crontabs have a user column (crontab(5)).
 SYSTEM_PLACES = (Path("/etc/crontab"), Path("/etc/cron.d"))
-LABEL_LENGTH_MAX = 128
 
 
 def _url(text: str) -> str:
@@ -80,7 +80,7 @@ def crontab(
     there were such lines.
     """
     path = Path("stdin" if file.name == "<stdin>" else file.name)
-    label = path.name[:LABEL_LENGTH_MAX]
+    label = as_value(path.name)
     earlier = _imported(server) if puts else []
     result = read_crontab(
         file.read(),
@@ -135,7 +135,7 @@ def _show(result: Import, form: str) -> None:
 def _imported(server: Server) -> list[dict[str, Any]]:
     """The schedules of earlier imports, of this file or another: a file may have been renamed."""
     with Client(server) as client:
-        return [each for each in client.rows("/v1/schedules") if "crontab" in each["labels"]]
+        return list(client.rows("/v1/schedules", selector="crontab"))
 
 
 def _put(result: Import, label: str, earlier: list[dict[str, Any]], server: Server) -> int:

@@ -14,20 +14,34 @@ from engine.core.identity import format_instant
     "schedules",
     invoke_without_command=True,
     epilog=example(
-        "offbeat schedules",
+        "offbeat schedules --selector env=prod,team!=web --paused",
         "offbeat schedules get nightly-report",
         "offbeat schedules pause nightly-report --reason 'moving the database'",
     ),
 )
+@click.option(
+    "--selector", metavar="LABELS", help="Those with such labels: env=prod, env!=prod, env, !env."
+)
+@click.option("--prefix", metavar="TEXT", help="Those whose name begins so.")
+@click.option("--paused/--active", default=None, help="Those that rest, or those that do not.")
 @server
 @output
 @click.pass_context
-def command(context: click.Context, *, server: Server, form: str) -> None:
-    """List all schedules by name, or do something to one."""
+def command(
+    context: click.Context,
+    *,
+    selector: str | None,
+    prefix: str | None,
+    paused: bool | None,
+    server: Server,
+    form: str,
+) -> None:
+    """List schedules by name, or do something to one."""
     if context.invoked_subcommand is not None:
         return
+    rest = None if paused is None else str(paused).lower()
     with Client(server) as client:
-        documents = list(client.rows("/v1/schedules"))
+        documents = list(client.rows("/v1/schedules", selector=selector, q=prefix, paused=rest))
     if form == "json":
         show_json(documents)
     else:

@@ -88,12 +88,13 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """A tenant; `schedules` is how many it has."""
+    """A tenant; `schedules` is how many it has, `revision` that of its quotas."""
 
     name: str
     quotas: Quotas = Quotas()
     schedules: int = 0
     created_at_ms: int = 0
+    revision: int = 1
 
 
 def is_tenant_name(text: str) -> bool:

@@ -64,6 +64,14 @@ class WrongState(Conflict):
         self.code = code
 
 
+class InProgress(OffbeatError):
+    """The same request is under way (HTTP 409, exit 5)."""
+
+
+class KeyTaken(OffbeatError):
+    """Another request has this idempotency key (HTTP 422, exit 2)."""
+
+
 class LimitReached(OffbeatError):
     """There is no room for more: the limit's name and value (HTTP 409, exit 5)."""
 
@@ -74,7 +82,14 @@ class LimitReached(OffbeatError):
 
 
 class PreconditionFailed(OffbeatError):
-    """`If-Match` names another revision (HTTP 412, exit 5)."""
+    """A condition on the revision does not hold (HTTP 412, exit 5).
+
+    `current`: the revision that is there; None: there is none, or it cannot be read.
+    """
+
+    def __init__(self, detail: str, current: int | None = None) -> None:
+        super().__init__(detail)
+        self.current = current
 
 
 class Unavailable(OffbeatError):

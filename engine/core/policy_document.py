@@ -1,17 +1,21 @@
 """The small parts of a schedule's document: labels, the pause and the retry policy."""
 
-import re
 from typing import Any
 
 from engine.core.errors import Fault
-from engine.core.fields import CONTROL_CHARACTERS, FAULTS_MAX, Fields, member_pointer
+from engine.core.fields import FAULTS_MAX, Fields, member_pointer
+from engine.core.labels import (
+    KEY,
+    KEY_RULE,
+    LABELS_MAX,
+    VALUE,
+    VALUE_RULE,
+    is_key,
+    is_value,
+)
 from engine.core.members import Choice, Flag, Instant, Integer, Judged, Nested, Shape, Text, whole
 from engine.core.model import BackoffShape, Pause, RetryPolicy
 
-# SPEC §4.
-LABELS_MAX = 32
-# Labels are for selecting, not for notes.
-LABEL_LENGTH_MAX = 128
 # A sentence for whoever finds the schedule resting.
 PAUSE_REASON_LENGTH_MAX = 256
 # SPEC §4 for the bounds of a retry policy.
@@ -37,20 +41,19 @@ PAUSED = Flag("paused", None)
 PAUSE_REASON = Text("pause_reason", None, longest=PAUSE_REASON_LENGTH_MAX)
 PAUSED_UNTIL = Instant("paused_until")
 
-_LABEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
 LABELS = Judged(
     "labels",
     {
         "type": "object",
         "maxProperties": LABELS_MAX,
-        "propertyNames": {"pattern": whole(_LABEL_NAME)},
-        "additionalProperties": Text("", None, longest=LABEL_LENGTH_MAX).schema(),
+        "propertyNames": {"pattern": whole(KEY)},
+        "additionalProperties": {"type": "string", "pattern": whole(VALUE)},
     },
 )
 
 
 def read_labels(fields: Fields, faults: list[Fault]) -> dict[str, str]:
-    """Names of letters, digits and `._/-` with values of text, at most 128 characters each."""
+    """At most `LABELS_MAX` labels of the grammar in `core.labels`."""
     labels = fields.raw("labels")
     if labels is None:
         return {}
@@ -61,13 +64,9 @@ def read_labels(fields: Fields, faults: list[Fault]) -> dict[str, str]:
         fields.refuse("labels", f"write at most {LABELS_MAX} labels")
         return {}
     for name, value in labels.items():
-        if not (_LABEL_NAME.fullmatch(name) and _is_label_value(value)):
-            detail = (
-                "a label is a name of letters, digits and ._/- with a value of text,"
-                f" at most {LABEL_LENGTH_MAX} characters each"
-            )
-            if len(faults) < FAULTS_MAX:
-                faults.append(Fault(member_pointer("/labels", name), detail))
+        rule = KEY_RULE if not is_key(name) else None if is_value(value) else VALUE_RULE
+        if rule and len(faults) < FAULTS_MAX:
+            faults.append(Fault(member_pointer("/labels", name), rule))
     return labels
 
 
@@ -106,11 +105,3 @@ def read_pause(fields: Fields) -> tuple[bool | None, Pause]:
         for name in fields.given(("pause_reason", "paused_until")):
             fields.refuse(name, "it goes with paused: true")
     return paused, pause
-
-
-def _is_label_value(value: object) -> bool:
-    return (
-        type(value) is str
-        and len(value) <= LABEL_LENGTH_MAX
-        and not CONTROL_CHARACTERS.search(value)
-    )

@@ -11,6 +11,7 @@ from engine.clock import Clock
 from engine.core.backfill import Backfill, Span
 from engine.core.identity import schedule_id
 from engine.core.missed import spread_ms
+from engine.core.once import Record
 from engine.store import DueRun
 
 RUNS_PLANNED_MAX = 500
@@ -20,16 +21,22 @@ RUNS_PLANNED_MAX = 500
 class BackfillStore(Protocol):
     """The past of schedules by their text id. Raises the errors of `core.errors`."""
 
-    async def span(self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
+    async def span(
+        self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int, *, if_match: int | None
+    ) -> Span:
         """What `from <= scheduled_for < to` leaves to a backfill.
 
-        Raises `NotFound`; `Invalid` when it is too much; `Conflict` while the schedule is paused or
-        downtime is being judged.
+        Raises `NotFound`; `PreconditionFailed`; `Invalid` when it is too much; `Conflict` while
+        the schedule is paused or downtime is being judged.
         """
         ...
 
     async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
         """The occurrences without a run of a page after `after_ms`, and where the next begins."""
+        ...
+
+    async def keep(self, record: Record[Backfill], done: Backfill) -> None:
+        """Keep the answer to what was planned."""
         ...
 
     async def plan(
@@ -58,21 +65,38 @@ class Backfills:
         self._tenant = tenant
         self._rate = rate
 
-    async def run(self, name: str, *, from_ms: int, to_ms: int, dry_run: bool) -> Backfill:
-        """Plan the past occurrences with `from <= scheduled_for < to` that have no run."""
+    async def run(
+        self,
+        name: str,
+        *,
+        from_ms: int,
+        to_ms: int,
+        dry_run: bool,
+        if_match: int | None = None,
+        record: Record[Backfill] | None = None,
+    ) -> Backfill:
+        """Plan the past occurrences with `from <= scheduled_for < to` that have no run.
+
+        The record is kept behind the last of many transactions: until then, the same call again
+        plans the rest.
+        """
         now_ms = self._clock.now_ms()
-        span = await self._store.span(schedule_id(self._tenant, name), from_ms, to_ms, now_ms)
+        identity = schedule_id(self._tenant, name)
+        span = await self._store.span(identity, from_ms, to_ms, now_ms, if_match=if_match)
         gaps = instants = await self._gaps(span)
         if not dry_run:
             instants = await self._plan(span, gaps, now_ms)
-        if not instants:
-            return Backfill()
-        return Backfill(
-            count=len(instants),
-            first_ms=instants[0],
-            last_ms=instants[-1],
-            spread_until_ms=now_ms + spread_ms(len(gaps), self._rate),
-        )
+        done = Backfill()
+        if instants:
+            done = Backfill(
+                count=len(instants),
+                first_ms=instants[0],
+                last_ms=instants[-1],
+                spread_until_ms=now_ms + spread_ms(len(gaps), self._rate),
+            )
+        if record is not None:
+            await self._store.keep(record, done)
+        return done
 
     async def _gaps(self, span: Span) -> list[int]:
         found: list[int] = []

@@ -6,7 +6,28 @@ from typing import Protocol
 
 from engine.core.breaker import Door
 from engine.core.flow import Flow
-from engine.store import FlowLimits, FlowStore
+from engine.store import FlowLimits
+
+
+class FlowStore(Protocol):
+    """Flows by key. Raises the errors of `core.errors`; a write is durable."""
+
+    async def put(
+        self,
+        tenant: str,
+        key: str,
+        *,
+        rate: int | None,
+        parallelism: int,
+        paused: bool,
+        if_match: int | None,
+    ) -> FlowLimits: ...
+
+    async def get(self, tenant: str, key: str) -> FlowLimits: ...
+
+    async def page(
+        self, tenant: str, *, limit: int, after_key: str
+    ) -> tuple[list[FlowLimits], str | None]: ...
 
 
 class Live(Protocol):
@@ -44,10 +65,23 @@ class Flows:
         self._live = live
         self._tenant = tenant
 
-    async def put(self, key: str, *, rate: int | None, parallelism: int, paused: bool) -> FlowState:
+    async def put(
+        self,
+        key: str,
+        *,
+        rate: int | None,
+        parallelism: int,
+        paused: bool,
+        if_match: int | None = None,
+    ) -> FlowState:
         """Set a flow's limits; they hold at once."""
         limits = await self._store.put(
-            self._tenant, key, rate=rate, parallelism=parallelism, paused=paused
+            self._tenant,
+            key,
+            rate=rate,
+            parallelism=parallelism,
+            paused=paused,
+            if_match=if_match,
         )
         # Also of a flow that is not in memory: a page that is being read may have its old row.
         self._live.learn((limits,))

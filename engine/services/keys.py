@@ -6,6 +6,7 @@ to `LAST_USE_GRAIN_MS` and written that often at most.
 """
 
 import asyncio
+import hmac
 import secrets
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from engine.core.access import (
 )
 from engine.core.bucket import TokenBucket
 from engine.core.errors import Conflict, LimitReached, NotFound, OffbeatError, Unavailable
+from engine.core.once import Once, Record
 
 KEYS_MAX = 10_000
 """Keys in memory: a few megabytes, and more than tenants that one node can serve."""
@@ -49,7 +51,7 @@ class KeyStore(Protocol):
 
     async def all(self) -> list[ApiKey]: ...
 
-    async def add(self, key: ApiKey) -> None:
+    async def add(self, key: ApiKey, record: Record[ApiKey] | None) -> None:
         """Raises `NotFound` when its tenant is not there."""
         ...
 
@@ -63,11 +65,17 @@ class KeyStore(Protocol):
 class Keys:
     """All keys of one engine."""
 
-    def __init__(self, clock: Clock, store: KeyStore, *, of_file: ApiKey | None) -> None:
-        """`of_file`: the operator's own key; it is nowhere but in its file and here."""
+    def __init__(
+        self, clock: Clock, store: KeyStore, *, of_file: ApiKey | None, master: bytes
+    ) -> None:
+        """`of_file`: the operator's own key; it is nowhere but in its file and here.
+
+        `master`: the node's master key, with which a key that was asked for once is computed again.
+        """
         self._clock = clock
         self._store = store
         self._of_file = of_file
+        self._master = master
         self._keys: dict[str, ApiKey] = {}
         self._buckets: dict[str, TokenBucket] = {}
         self._used: dict[str, int] = {}
@@ -100,8 +108,18 @@ class Keys:
             self._buckets[key.key_id] = bucket
         return 0 if bucket.reserve(now_ms, 1) else bucket.wait_ms(now_ms, 1)
 
-    async def create(self, *, tenant: str, scope: Scope, name: str | None) -> tuple[ApiKey, str]:
-        """A new key and its text, which is never to be had again. Raises `NotFound`."""
+    async def create(
+        self,
+        *,
+        tenant: str,
+        scope: Scope,
+        name: str | None,
+        record: Record[ApiKey] | None = None,
+    ) -> tuple[ApiKey, str]:
+        """A new key and its text. Raises `NotFound`.
+
+        The text is never to be had again, except by the request of `record`: `text_of`.
+        """
         if not self.required:
             raise Conflict(
                 "this engine runs without keys: start it with OFFBEAT_AUTH__ADMIN_KEY_FILE, which "
@@ -109,7 +127,11 @@ class Keys:
             )
         if len(self._keys) >= KEYS_MAX:
             raise LimitReached("keys_max", KEYS_MAX, f"there are {KEYS_MAX:,} keys: revoke some")
-        text = mint_key(secrets.token_bytes(KEY_RANDOM_BYTES))
+        now_ms = self._clock.now_ms() if record is None else record.now_ms
+        if record is None:
+            text = mint_key(secrets.token_bytes(KEY_RANDOM_BYTES))
+        else:
+            text = self.text_of(record.once, now_ms)
         key_id = key_id_of(text)
         assert key_id is not None, "what was minted is a key"
         key = ApiKey(
@@ -118,12 +140,21 @@ class Keys:
             scope=scope,
             digest=digest_of(text),
             name=name,
-            created_at_ms=self._clock.now_ms(),
+            created_at_ms=now_ms,
         )
-        await self._store.add(key)
+        await self._store.add(key, record)
         self._keys[key_id] = key
         log.info("key_created", key=key_id, tenant=tenant, scope=scope)
         return key, text
+
+    def text_of(self, once: Once, created_at_ms: int) -> str:
+        """The text of the key that this request made at that instant, which is kept nowhere.
+
+        From the master key, so that nobody else can compute it. The instant keeps apart what one
+        client calls by one name on two days.
+        """
+        made = f"api-key|{once.tenant}|{created_at_ms}|{once.key}".encode()
+        return mint_key(hmac.digest(self._master, made, "sha256")[:KEY_RANDOM_BYTES])
 
     def page(self, *, limit: int, after_id: str | None) -> tuple[list[ApiKey], str | None]:
         """Up to `limit` keys by id, and the id after which to go on; not the file's own."""

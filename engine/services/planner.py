@@ -92,6 +92,13 @@ class Planner:
         recent = self._stepped_ms is not None and now_ms - self._stepped_ms <= MISSED_AFTER_MS
         return recent and self.trouble is None
 
+    def stall(self, now_ms: int) -> str | None:
+        """Why nothing is claimed, if that is since the planner takes too long over a step."""
+        if self.trouble is not None or self._stepped_ms is None or self.is_current(now_ms):
+            return None
+        seconds = (now_ms - self._stepped_ms) // 1_000
+        return f"nothing has been planned for {seconds} s: see to the load of the machine"
+
     async def start(self, progress: Progress) -> None:
         """Begin from what an earlier life reached."""
         self._calendar = Calendar(self._clock, alive_ms=progress.alive_ms)

@@ -9,9 +9,60 @@ from engine.core.document import read_schedule
 from engine.core.egress import Refusal, literal_of
 from engine.core.errors import Fault, Invalid, OffbeatError
 from engine.core.identity import schedule_id
+from engine.core.labels import ScheduleFilter
 from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
+from engine.core.once import Record
 from engine.core.timetable import interval_seconds
-from engine.store import DueRun, KnownTimetable, ScheduleStore, Stored
+from engine.store import DueRun, KnownTimetable, Stored
+
+
+class ScheduleStore(Protocol):
+    """Schedules by their text id. Raises the errors of `core.errors`; a write is durable."""
+
+    async def put(
+        self,
+        draft: Draft,
+        now_ms: int,
+        *,
+        if_match: int | None,
+        record: Record[Schedule] | None,
+    ) -> Stored: ...
+
+    async def put_many(
+        self, drafts: Sequence[Draft], now_ms: int, *, dry_run: bool
+    ) -> list[Stored | OffbeatError]: ...
+
+    async def update(
+        self,
+        schedule_id: str,
+        change: Callable[[Schedule], Draft],
+        now_ms: int,
+        *,
+        if_match: int | None,
+    ) -> Stored: ...
+
+    async def get(self, schedule_id: str) -> Schedule: ...
+
+    async def page(
+        self, tenant: str, which: ScheduleFilter, *, limit: int, after_name: str
+    ) -> tuple[list[Schedule], str | None]: ...
+
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None: ...
+
+    async def pause(
+        self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None
+    ) -> Stored: ...
+
+    async def resume(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> Stored: ...
+
+    async def trigger(
+        self,
+        schedule_id: str,
+        now_ms: int,
+        *,
+        if_match: int | None,
+        record: Record[Run] | None,
+    ) -> tuple[Run, DueRun]: ...
 
 
 class Agenda(Protocol):
@@ -54,7 +105,11 @@ class Schedules:
         self._egress = egress
 
     async def put(
-        self, draft: Draft | Mapping[str, Any], *, if_match: int | None = None
+        self,
+        draft: Draft | Mapping[str, Any],
+        *,
+        if_match: int | None = None,
+        record: Record[Schedule] | None = None,
     ) -> tuple[Schedule, bool]:
         """Create or replace; the schedule, and whether it was created.
 
@@ -66,14 +121,25 @@ class Schedules:
                 draft, tenant=self._tenant, subsecond=self._subsecond, inproc=True
             )
         self._check(draft)
-        return self._learn(await self._store.put(draft, self._clock.now_ms(), if_match=if_match))
+        stored = await self._store.put(
+            draft, self._clock.now_ms(), if_match=if_match, record=record
+        )
+        return self._learn(stored)
 
-    async def put_many(self, drafts: Sequence[Draft]) -> list[tuple[Schedule, bool] | OffbeatError]:
-        """Create or replace each in one commit; in the place of one that is refused, why."""
+    async def put_many(
+        self, drafts: Sequence[Draft], *, dry_run: bool = False
+    ) -> list[tuple[Schedule, bool] | OffbeatError]:
+        """Create or replace each in one commit; in the place of one that is refused, why.
+
+        A dry run says what would come of it, and nothing does.
+        """
         refusals = [self._refusal(draft) for draft in drafts]
         rest = [draft for draft, refusal in zip(drafts, refusals, strict=True) if not refusal]
-        stored = iter(await self._store.put_many(rest, self._clock.now_ms()))
+        now_ms = self._clock.now_ms()
+        stored = iter(await self._store.put_many(rest, now_ms, dry_run=dry_run))
         results = [refusal or next(stored) for refusal in refusals]
+        if dry_run:
+            return [r if isinstance(r, OffbeatError) else (r.schedule, r.created) for r in results]
         return [r if isinstance(r, OffbeatError) else self._learn(r) for r in results]
 
     async def update(
@@ -96,28 +162,36 @@ class Schedules:
         return await self._store.get(self._identify(name))
 
     async def page(
-        self, *, limit: int, after_name: str | None
+        self, which: ScheduleFilter, *, limit: int, after_name: str | None
     ) -> tuple[list[Schedule], str | None]:
-        """Up to `limit` schedules by name, and the name after which to go on."""
-        return await self._store.page(self._tenant, limit=limit, after_name=after_name or "")
+        """Up to `limit` schedules by name, and the name after which to go on; None at the end."""
+        return await self._store.page(self._tenant, which, limit=limit, after_name=after_name or "")
 
     async def delete(self, name: str, *, if_match: int | None = None) -> None:
         """Delete, and cancel what waits."""
         await self._store.delete(self._identify(name), self._clock.now_ms(), if_match=if_match)
 
-    async def pause(self, name: str, pause: Pause) -> Schedule:
+    async def pause(self, name: str, pause: Pause, *, if_match: int | None = None) -> Schedule:
         """Pause, or renew a pause's reason and end."""
-        now_ms = self._clock.now_ms()
-        return self._learn(await self._store.pause(self._identify(name), pause, now_ms))[0]
+        stored = await self._store.pause(
+            self._identify(name), pause, self._clock.now_ms(), if_match=if_match
+        )
+        return self._learn(stored)[0]
 
-    async def resume(self, name: str) -> Schedule:
+    async def resume(self, name: str, *, if_match: int | None = None) -> Schedule:
         """End a pause; nothing that fell into it is run."""
-        now_ms = self._clock.now_ms()
-        return self._learn(await self._store.resume(self._identify(name), now_ms))[0]
+        stored = await self._store.resume(
+            self._identify(name), self._clock.now_ms(), if_match=if_match
+        )
+        return self._learn(stored)[0]
 
-    async def trigger(self, name: str) -> Run:
+    async def trigger(
+        self, name: str, *, if_match: int | None = None, record: Record[Run] | None = None
+    ) -> Run:
         """Run once, now."""
-        run, due = await self._store.trigger(self._identify(name), self._clock.now_ms())
+        run, due = await self._store.trigger(
+            self._identify(name), self._clock.now_ms(), if_match=if_match, record=record
+        )
         self._held.offer((due,))
         return run
 

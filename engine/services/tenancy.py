@@ -15,13 +15,12 @@ from engine.services.attribution import Attributions, AttributionStore
 from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
 from engine.services.dead_letters import DeadLetters, DeadLetterStore
-from engine.services.flows import Flows
+from engine.services.flows import Flows, FlowStore
 from engine.services.forecast import Forecasts
 from engine.services.runs import Runs, RunStore
-from engine.services.schedules import Agenda, Schedules
+from engine.services.schedules import Agenda, Schedules, ScheduleStore
 from engine.services.signing_secrets import SigningSecrets, TenantSecrets
 from engine.services.waiting import Waiting
-from engine.store import FlowStore, ScheduleStore
 
 TENANTS_KEPT = 1_024
 """Tenants whose services are kept ready; to make them again takes microseconds."""

@@ -20,13 +20,15 @@ log = structlog.get_logger("offbeat.tenants")
 class TenantStore(Protocol):
     """Tenants on disk. A write is durable."""
 
-    async def put(self, name: str, quotas: Quotas, now_ms: int) -> Tenant: ...
+    async def put(
+        self, name: str, quotas: Quotas, now_ms: int, *, if_match: int | None
+    ) -> Tenant: ...
 
     async def get(self, name: str) -> Tenant: ...
 
     async def page(self, *, limit: int, after_name: str) -> tuple[list[Tenant], str | None]: ...
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, if_match: int | None) -> None:
         """Raises `Conflict` while it has schedules, their runs or keys."""
         ...
 
@@ -59,7 +61,9 @@ class Tenants:
         quotas = self._quotas.get(name, Quotas())
         return quotas.interval_seconds_min or INTERVAL_SECONDS_MIN
 
-    async def put(self, name: str, quotas: Quotas) -> tuple[Tenant, bool]:
+    async def put(
+        self, name: str, quotas: Quotas, *, if_match: int | None = None
+    ) -> tuple[Tenant, bool]:
         """Make a tenant or give one other quotas; the tenant, and whether it was made."""
         is_new = name not in self._quotas
         if is_new and self.only_own:
@@ -71,7 +75,7 @@ class Tenants:
             raise LimitReached(
                 "tenants_max", TENANTS_MAX, f"there are {TENANTS_MAX:,} tenants: delete some"
             )
-        tenant = await self._put(name, quotas)
+        tenant = await self._put(name, quotas, if_match)
         log.info("tenant_created" if is_new else "tenant_changed", tenant=name)
         return tenant, is_new
 
@@ -83,19 +87,19 @@ class Tenants:
         """Up to `limit` tenants by name, and the name after which to go on."""
         return await self._store.page(limit=limit, after_name=after_name or "")
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, if_match: int | None = None) -> None:
         """Delete a tenant that has nothing left. Raises `NotFound`, `Conflict`."""
         if name == self._own:
             raise Conflict("this is the tenant of the engine's own settings")
         if name not in self._quotas:
             raise NotFound("there is no such tenant")
-        await self._store.delete(name)
+        await self._store.delete(name, if_match=if_match)
         self._know(name, Quotas())
         del self._quotas[name]
         log.info("tenant_deleted", tenant=name)
 
-    async def _put(self, name: str, quotas: Quotas) -> Tenant:
-        tenant = await self._store.put(name, quotas, self._clock.now_ms())
+    async def _put(self, name: str, quotas: Quotas, if_match: int | None = None) -> Tenant:
+        tenant = await self._store.put(name, quotas, self._clock.now_ms(), if_match=if_match)
         self._know(name, quotas)
         return tenant
 

@@ -8,14 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from engine.core.errors import OffbeatError
 from engine.core.herd_record import HerdRecord
 from engine.core.model import (
-    Draft,
     Outcome,
-    Pause,
     RetryPolicy,
-    Run,
     Schedule,
     State,
     Target,
@@ -118,6 +114,7 @@ class FlowLimits:
     rate: int | None
     parallelism: int
     paused: bool
+    revision: int = 1
 
 
 class Judged(NamedTuple):
@@ -211,39 +208,6 @@ class Stored:
     due: tuple[DueRun, ...] = ()
 
 
-class ScheduleStore(Protocol):
-    """Schedules by their text id. Raises the errors of `core.errors`; a write is durable."""
-
-    async def put(self, draft: Draft, now_ms: int, *, if_match: int | None) -> Stored: ...
-
-    async def put_many(
-        self, drafts: Sequence[Draft], now_ms: int
-    ) -> list[Stored | OffbeatError]: ...
-
-    async def update(
-        self,
-        schedule_id: str,
-        change: Callable[[Schedule], Draft],
-        now_ms: int,
-        *,
-        if_match: int | None,
-    ) -> Stored: ...
-
-    async def get(self, schedule_id: str) -> Schedule: ...
-
-    async def page(
-        self, tenant: str, *, limit: int, after_name: str
-    ) -> tuple[list[Schedule], str | None]: ...
-
-    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None: ...
-
-    async def pause(self, schedule_id: str, pause: Pause, now_ms: int) -> Stored: ...
-
-    async def resume(self, schedule_id: str, now_ms: int) -> Stored: ...
-
-    async def trigger(self, schedule_id: str, now_ms: int) -> tuple[Run, DueRun]: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
     """Which runs to list; bounds on `scheduled_for`, from inclusive, to exclusive."""
@@ -253,20 +217,6 @@ class RunFilter:
     state: State | None = None
     from_ms: int | None = None
     to_ms: int | None = None
-
-
-class FlowStore(Protocol):
-    """Flows by key. Raises the errors of `core.errors`."""
-
-    async def put(
-        self, tenant: str, key: str, *, rate: int | None, parallelism: int, paused: bool
-    ) -> FlowLimits: ...
-
-    async def get(self, tenant: str, key: str) -> FlowLimits: ...
-
-    async def page(
-        self, tenant: str, *, limit: int, after_key: str
-    ) -> tuple[list[FlowLimits], str | None]: ...
 
 
 RunKey = tuple[int, int]

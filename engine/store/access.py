@@ -8,6 +8,9 @@ from typing import Any
 
 from engine.core.access import SCHEDULES_MAX, ApiKey, Quotas, Scope, Tenant
 from engine.core.errors import ConfigError, Conflict, LimitReached, NotFound
+from engine.core.once import Record
+from engine.core.revision import NOTHING, check_revision
+from engine.store import answers
 from engine.store.database import look
 from engine.store.statements import statements
 from engine.store.writer import Reader, Writer
@@ -25,8 +28,8 @@ class SqliteTenants:
         self._writer = writer
         self._reader = reader
 
-    async def put(self, name: str, quotas: Quotas, now_ms: int) -> Tenant:
-        return await self._writer.submit(lambda db: put_tenant(db, name, quotas, now_ms))
+    async def put(self, name: str, quotas: Quotas, now_ms: int, *, if_match: int | None) -> Tenant:
+        return await self._writer.submit(lambda db: put_tenant(db, name, quotas, now_ms, if_match))
 
     async def get(self, name: str) -> Tenant:
         return await self._reader.read(lambda db: get_tenant(db, name))
@@ -34,8 +37,8 @@ class SqliteTenants:
     async def page(self, *, limit: int, after_name: str) -> tuple[list[Tenant], str | None]:
         return await self._reader.read(lambda db: page_of_tenants(db, limit, after_name))
 
-    async def delete(self, name: str) -> None:
-        await self._writer.submit(lambda db: delete_tenant(db, name))
+    async def delete(self, name: str, *, if_match: int | None) -> None:
+        await self._writer.submit(lambda db: delete_tenant(db, name, if_match))
 
 
 class SqliteKeys:
@@ -48,8 +51,12 @@ class SqliteKeys:
     async def all(self) -> list[ApiKey]:
         return await self._reader.read(list_keys)
 
-    async def add(self, key: ApiKey) -> None:
-        await self._writer.submit(lambda db: add_key(db, key))
+    async def add(self, key: ApiKey, record: Record[ApiKey] | None) -> None:
+        def change(db: sqlite3.Connection) -> None:
+            add_key(db, key)
+            answers.keep(db, record, key)
+
+        await self._writer.submit(change)
 
     async def remove(self, key_id: str) -> None:
         await self._writer.submit(lambda db: remove_key(db, key_id))
@@ -95,8 +102,12 @@ def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None
         raise LimitReached("schedules_max", most, detail)
 
 
-def put_tenant(db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int) -> Tenant:
-    """Make a tenant, or give one other quotas."""
+def put_tenant(
+    db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int, if_match: int | None
+) -> Tenant:
+    """Make a tenant, or give one other quotas. Raises `PreconditionFailed`."""
+    found = db.execute(SQL["get_tenant"], (name,)).fetchone()
+    check_revision(if_match, NOTHING if found is None else _tenant(found).revision)
     values = {
         "name": name,
         "now": now_ms,
@@ -125,9 +136,9 @@ def page_of_tenants(
     return found[:limit], found[limit - 1].name if len(found) > limit else None
 
 
-def delete_tenant(db: sqlite3.Connection, name: str) -> None:
-    """Delete a tenant that has nothing. Raises `NotFound`, `Conflict`."""
-    get_tenant(db, name)
+def delete_tenant(db: sqlite3.Connection, name: str, if_match: int | None) -> None:
+    """Delete a tenant that has nothing. Raises `NotFound`, `Conflict`, `PreconditionFailed`."""
+    check_revision(if_match, get_tenant(db, name).revision)
     (in_use,) = db.execute(SQL["is_tenant_in_use"], {"name": name}).fetchone()
     if in_use:
         raise Conflict(
@@ -135,6 +146,7 @@ def delete_tenant(db: sqlite3.Connection, name: str) -> None:
             "it can go when the history of its runs has gone"
         )
     db.execute(SQL["delete_flows_of_tenant"], (name,))
+    db.execute(SQL["delete_answers_of_tenant"], (name,))
     db.execute(SQL["delete_tenant"], (name,))
 
 
@@ -177,7 +189,7 @@ def remove_key(db: sqlite3.Connection, key_id: str) -> None:
 
 
 def _tenant(row: Sequence[Any]) -> Tenant:
-    name, created_at, schedules, schedules_max, interval_seconds_min, rate = row
+    name, created_at, schedules, schedules_max, interval_seconds_min, rate, revision = row
     quotas = Quotas(
         schedules_max=schedules_max, interval_seconds_min=interval_seconds_min, rate=rate
     )
@@ -186,4 +198,5 @@ def _tenant(row: Sequence[Any]) -> Tenant:
         quotas=quotas,
         schedules=schedules,
         created_at_ms=created_at,
+        revision=revision,
     )

@@ -5,9 +5,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
-from engine.core.backfill import BackfillRun, Span, span_of, spread
+from engine.core.backfill import Backfill, BackfillRun, Span, span_of, spread
 from engine.core.errors import Conflict
-from engine.store import DueRun, schedules
+from engine.core.once import Record
+from engine.core.revision import check_revision
+from engine.store import DueRun, answers, schedules
 from engine.store.statements import statements
 from engine.store.writer import Reader, Writer
 
@@ -24,11 +26,19 @@ class SqliteBackfills:
         self._writer = writer
         self._reader = reader
 
-    async def span(self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
-        return await self._reader.read(lambda db: _span(db, schedule_id, from_ms, to_ms, now_ms))
+    async def span(
+        self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int, *, if_match: int | None
+    ) -> Span:
+        # What is planned later is planned for this revision, or refused.
+        return await self._reader.read(
+            lambda db: _span(db, schedule_id, from_ms, to_ms, now_ms=now_ms, if_match=if_match)
+        )
 
     async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
         return await self._reader.read(lambda db: _gaps(db, span, after_ms))
+
+    async def keep(self, record: Record[Backfill], done: Backfill) -> None:
+        await self._writer.submit(lambda db: answers.keep(db, record, done))
 
     async def plan(
         self, span: Span, instants: Sequence[int], part: range, *, now_ms: int, rate: int
@@ -41,8 +51,17 @@ class SqliteBackfills:
         )
 
 
-def _span(db: sqlite3.Connection, schedule_id: str, from_ms: int, to_ms: int, now_ms: int) -> Span:
+def _span(
+    db: sqlite3.Connection,
+    schedule_id: str,
+    from_ms: int,
+    to_ms: int,
+    *,
+    now_ms: int,
+    if_match: int | None,
+) -> Span:
     schedule = schedules.get(db, schedule_id)
+    check_revision(if_match, schedule.revision)
     if schedule.pause is not None:
         raise Conflict("the schedule is paused, so its runs would be skipped: resume it first")
     if db.execute(SQL["list_downtime"]).fetchone():

@@ -7,6 +7,7 @@ from typing import Any
 from engine.core.errors import NotFound
 from engine.core.identity import idempotency_key
 from engine.core.reseeding import due_again_ms
+from engine.core.revision import NOTHING, check_revision
 from engine.store import Backlog, DueRun, FlowLimits
 from engine.store.statements import statements
 
@@ -36,19 +37,13 @@ def put(
     db: sqlite3.Connection,
     tenant: str,
     key: str,
-    *,
-    rate: int | None,
-    parallelism: int,
-    paused: bool,
+    limits: Mapping[str, int | None],
+    if_match: int | None,
 ) -> FlowLimits:
-    """Set a flow's limits, whether or not a schedule names it yet."""
-    values = {
-        "tenant": tenant,
-        "key": key,
-        "rate": rate,
-        "parallelism": parallelism,
-        "paused": paused,
-    }
+    """Set a flow's limits, whether or not a schedule names it yet. Raises `PreconditionFailed`."""
+    row = db.execute(SQL["get_flow_by_key"], (tenant, key)).fetchone()
+    check_revision(if_match, NOTHING if row is None else _limits(row).revision)
+    values = {"tenant": tenant, "key": key, **limits}
     return _limits(db.execute(SQL["set_flow"], values).fetchone())
 
 
@@ -105,7 +100,7 @@ def _postponed(row: Sequence[Any], span: Mapping[str, int], epoch: int) -> dict[
 
 
 def _limits(row: Sequence[Any]) -> FlowLimits:
-    flow_id, tenant, key, rate, parallelism, paused = row
+    flow_id, tenant, key, rate, parallelism, paused, revision = row
     return FlowLimits(
         flow_id=flow_id,
         tenant=tenant,
@@ -113,4 +108,5 @@ def _limits(row: Sequence[Any]) -> FlowLimits:
         rate=rate,
         parallelism=parallelism,
         paused=bool(paused),
+        revision=revision,
     )

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, PreconditionFailed
+from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError
 from engine.core.flow import default_key
 from engine.core.missed import MISSED_AFTER_MS
 from engine.core.model import (
@@ -21,7 +21,17 @@ from engine.core.model import (
     Trigger,
 )
 from engine.core.owed import last_owed_ms
-from engine.store import DueRun, KnownTimetable, Stored, downtime, overlap, revisions, settlement
+from engine.core.revision import NOTHING, check_revision
+from engine.store import (
+    DueRun,
+    KnownTimetable,
+    Stored,
+    downtime,
+    overlap,
+    revisions,
+    selection,
+    settlement,
+)
 from engine.store.access import count_new_schedule
 from engine.store.rows import (
     named_rows,
@@ -59,8 +69,8 @@ def put_draft(
     row = _row(db, draft.definition.schedule_id)
     live = row is not None and row["deleted_at"] is None
     previous = schedule_of(row) if row is not None and live else None  # Unreadable: replaced.
-    if if_match is not None:
-        _check_revision(if_match, previous, live=live)
+    current = None if previous is None else previous.revision
+    check_revision(if_match, current if live else NOTHING)
     return _store(db, draft, previous, row=row, now_ms=now_ms)
 
 
@@ -88,24 +98,12 @@ def get(db: sqlite3.Connection, public_id: str) -> Schedule:
     return schedule
 
 
-def page(
-    db: sqlite3.Connection, tenant: str, limit: int, after_name: str
-) -> tuple[list[Schedule], str | None]:
-    """Schedules of a tenant by name, those after `after_name`; and the name to go on after."""
-    values = {"tenant": tenant, "limit": limit + 1, "after": after_name}
-    rows = named_rows(db, SQL["list_schedules"], values)
-    next_name = rows[limit - 1]["name"] if len(rows) > limit else None
-    found = [schedule_of(row) for row in rows[:limit]]
-    return [schedule for schedule in found if schedule is not None], next_name
-
-
 def delete(
     db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None
 ) -> None:
     """Delete a schedule and cancel its waiting runs. Raises `NotFound`, `PreconditionFailed`."""
     schedule = get(db, public_id)
-    if if_match is not None:
-        _check_revision(if_match, schedule, live=True)
+    check_revision(if_match, schedule.revision)
     row = _row(db, public_id)
     assert row is not None, "get() found it"
     row_id = row["id"]
@@ -119,18 +117,21 @@ def delete(
         flow_id=row["flow_id"],
         now_ms=now_ms,
     )
+    selection.index_labels(db, schedule.definition, old=row["labels"], new={})
     db.execute(SQL["delete_schedule"], {"id": row_id, "now": now_ms})
     db.execute(SQL["count_deleted_schedule"], (row["tenant"],))
     db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
 
 
-def pause(db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int) -> Stored:
+def pause(
+    db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int, if_match: int | None = None
+) -> Stored:
     """Pause a schedule, or renew the reason and the end of its pause."""
 
     def paused(schedule: Schedule) -> Draft:
         return Draft(definition=schedule.definition, paused=True, pause=pause)
 
-    return update(db, public_id, paused, now_ms)
+    return update(db, public_id, paused, now_ms, if_match)
 
 
 def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: int) -> None:
@@ -140,13 +141,15 @@ def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: i
         pause(db, public_id, Pause(reason=reason), now_ms)
 
 
-def resume(db: sqlite3.Connection, public_id: str, now_ms: int) -> Stored:
+def resume(
+    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None
+) -> Stored:
     """End a pause; nothing that fell into it is run."""
 
     def resumed(schedule: Schedule) -> Draft:
         return Draft(definition=schedule.definition, paused=False)
 
-    return update(db, public_id, resumed, now_ms)
+    return update(db, public_id, resumed, now_ms, if_match)
 
 
 def resume_ended_pauses(db: sqlite3.Connection, now_ms: int, limit: int) -> list[Stored]:
@@ -171,9 +174,11 @@ def delete_complete(db: sqlite3.Connection, now_ms: int, limit: int) -> int:
     return len(rows)
 
 
-def trigger(db: sqlite3.Connection, public_id: str, now_ms: int) -> tuple[Run, DueRun]:
+def trigger(
+    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None
+) -> tuple[Run, DueRun]:
     """Plan a manual run at the next free millisecond that is not 000. Raises `NotFound`."""
-    get(db, public_id)
+    check_revision(if_match, get(db, public_id).revision)
     row = _row(db, public_id)
     assert row is not None, "get() found it"
     for instant in range(now_ms, now_ms + MANUAL_MILLISECONDS_MAX):
@@ -188,19 +193,6 @@ def trigger(db: sqlite3.Connection, public_id: str, now_ms: int) -> tuple[Run, D
             )
             return run_of(planned[0]), (instant, instant, row["id"])
     raise Conflict("too many manual runs wait already: let them be delivered first")
-
-
-def _check_revision(if_match: int, previous: Schedule | None, *, live: bool) -> None:
-    """Revisions count from 1, so 0 is that of a schedule which is not there."""
-    current = (previous.revision if previous else None) if live else 0
-    if current == if_match:
-        return
-    if if_match == 0:
-        raise PreconditionFailed("the schedule is there already")
-    raise PreconditionFailed(
-        f"revision {if_match} is not the current one"
-        + (f", which is {current}: read it again" if current else ": there is none")
-    )
 
 
 def _row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:
@@ -255,6 +247,9 @@ def _store(
         schedule, timetable_id=timetable_id, target_id=target_id, flow_id=flow_id
     )
     (row_id,) = db.execute(SQL["put_schedule"], values).fetchone()
+    labels = row["labels"] if row is not None and row["deleted_at"] is None else None
+    if definition.labels or labels is not None:
+        selection.index_labels(db, definition, old=labels, new=definition.labels)
     released = settlement.release_held_runs(db, row_id, now_ms) if resumed else []
     settled = settlement.settle_runs(
         db,

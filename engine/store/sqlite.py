@@ -2,21 +2,26 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from engine.core.errors import OffbeatError
+from engine.core.labels import ScheduleFilter
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule
+from engine.core.once import Record
 from engine.store import (
     DueRun,
     FlowLimits,
     RunFilter,
     RunKey,
     Stored,
+    answers,
     flows,
     history,
     interventions,
     schedules,
+    selection,
 )
-from engine.store.writer import Reader, Writer
+from engine.store.writer import Reader, Writer, rehearse
 
 
 class SqliteSchedules:
@@ -26,13 +31,28 @@ class SqliteSchedules:
         self._writer = writer
         self._reader = reader
 
-    async def put(self, draft: Draft, now_ms: int, *, if_match: int | None) -> Stored:
-        return await self._writer.submit(
-            lambda db: schedules.put_draft(db, draft, now_ms, if_match)
-        )
+    async def put(
+        self,
+        draft: Draft,
+        now_ms: int,
+        *,
+        if_match: int | None,
+        record: Record[Schedule] | None,
+    ) -> Stored:
+        def change(db: sqlite3.Connection) -> Stored:
+            stored = schedules.put_draft(db, draft, now_ms, if_match)
+            answers.keep(db, record, stored.schedule)
+            return stored
 
-    async def put_many(self, drafts: Sequence[Draft], now_ms: int) -> list[Stored | OffbeatError]:
-        return await self._writer.submit(lambda db: schedules.put_drafts(db, drafts, now_ms))
+        return await self._writer.submit(change)
+
+    async def put_many(
+        self, drafts: Sequence[Draft], now_ms: int, *, dry_run: bool
+    ) -> list[Stored | OffbeatError]:
+        def change(db: sqlite3.Connection) -> list[Stored | OffbeatError]:
+            return schedules.put_drafts(db, drafts, now_ms)
+
+        return await self._writer.submit(partial(rehearse, change=change) if dry_run else change)
 
     async def update(
         self,
@@ -50,21 +70,41 @@ class SqliteSchedules:
         return await self._reader.read(lambda db: schedules.get(db, schedule_id))
 
     async def page(
-        self, tenant: str, *, limit: int, after_name: str
+        self, tenant: str, which: ScheduleFilter, *, limit: int, after_name: str
     ) -> tuple[list[Schedule], str | None]:
-        return await self._reader.read(lambda db: schedules.page(db, tenant, limit, after_name))
+        return await self._reader.read(
+            lambda db: selection.page(db, tenant, which, limit, after_name)
+        )
 
     async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None:
         await self._writer.submit(lambda db: schedules.delete(db, schedule_id, now_ms, if_match))
 
-    async def pause(self, schedule_id: str, pause: Pause, now_ms: int) -> Stored:
-        return await self._writer.submit(lambda db: schedules.pause(db, schedule_id, pause, now_ms))
+    async def pause(
+        self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None
+    ) -> Stored:
+        return await self._writer.submit(
+            lambda db: schedules.pause(db, schedule_id, pause, now_ms, if_match)
+        )
 
-    async def resume(self, schedule_id: str, now_ms: int) -> Stored:
-        return await self._writer.submit(lambda db: schedules.resume(db, schedule_id, now_ms))
+    async def resume(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> Stored:
+        return await self._writer.submit(
+            lambda db: schedules.resume(db, schedule_id, now_ms, if_match)
+        )
 
-    async def trigger(self, schedule_id: str, now_ms: int) -> tuple[Run, DueRun]:
-        return await self._writer.submit(lambda db: schedules.trigger(db, schedule_id, now_ms))
+    async def trigger(
+        self,
+        schedule_id: str,
+        now_ms: int,
+        *,
+        if_match: int | None,
+        record: Record[Run] | None,
+    ) -> tuple[Run, DueRun]:
+        def change(db: sqlite3.Connection) -> tuple[Run, DueRun]:
+            run, due = schedules.trigger(db, schedule_id, now_ms, if_match)
+            answers.keep(db, record, run)
+            return run, due
+
+        return await self._writer.submit(change)
 
 
 class SqliteRuns:
@@ -112,12 +152,17 @@ class SqliteFlows:
         self._reader = reader
 
     async def put(
-        self, tenant: str, key: str, *, rate: int | None, parallelism: int, paused: bool
+        self,
+        tenant: str,
+        key: str,
+        *,
+        rate: int | None,
+        parallelism: int,
+        paused: bool,
+        if_match: int | None,
     ) -> FlowLimits:
-        def change(db: sqlite3.Connection) -> FlowLimits:
-            return flows.put(db, tenant, key, rate=rate, parallelism=parallelism, paused=paused)
-
-        return await self._writer.submit(change)
+        limits = {"rate": rate, "parallelism": parallelism, "paused": paused}
+        return await self._writer.submit(lambda db: flows.put(db, tenant, key, limits, if_match))
 
     async def get(self, tenant: str, key: str) -> FlowLimits:
         return await self._reader.read(lambda db: flows.get_by_key(db, tenant, key))

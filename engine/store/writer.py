@@ -110,7 +110,7 @@ class Writer:
         self._wake = asyncio.Event()
         self._failure: JournalFailed | None = None
         self._last_commit_ms = 0
-        self._is_full = False
+        self.is_full = False
         self.trouble: str | None = None
         self.on_commit: Callable[[float, int], None] = lambda _seconds, _rows: None
 
@@ -163,7 +163,7 @@ class Writer:
         if self.trouble and rows:  # A commit of nothing succeeds on a full disk, too.
             log.info("journal_writable_again")
             self.trouble = None
-            self._is_full = False
+            self.is_full = False
         self._last_commit_ms = self._clock.monotonic_ms()
         self.on_commit((self._last_commit_ms - began_ms) / 1_000, rows)
         for pending, outcome in zip(batch, outcomes, strict=True):
@@ -204,7 +204,7 @@ class Writer:
     def _checkpoint_is_due(self) -> bool:
         wal = self._path.with_name(self._path.name + "-wal")
         size = wal.stat().st_size if wal.exists() else 0
-        if self._is_full:
+        if self.is_full:
             return size > 0  # It may be all that can make room.
         if size < CHECKPOINT_BYTES:
             return False
@@ -228,7 +228,7 @@ class Writer:
             if self.trouble is None:  # Once, not for each of the tries that follow.
                 log.error("journal_not_writable", reason=str(error))
             self.trouble = f"the database cannot be written: {error}"
-            self._is_full = _code(error) == sqlite3.SQLITE_FULL
+            self.is_full = _code(error) == sqlite3.SQLITE_FULL
             failure = Unavailable(f"{self.trouble}; try again later")
         else:
             failure = self._fail(error)
@@ -284,6 +284,16 @@ async def _open(connector: Callable[[], sqlite3.Connection]) -> aiosqlite.Connec
 def _busy_aware(db: sqlite3.Connection) -> sqlite3.Connection:
     db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     return db
+
+
+def rehearse(db: sqlite3.Connection, change: Change[T]) -> T:
+    """The result of a change that is undone at once."""
+    db.execute("SAVEPOINT rehearsal")
+    try:
+        return change(db)
+    finally:
+        db.execute("ROLLBACK TO rehearsal")
+        db.execute("RELEASE rehearsal")
 
 
 def _commit(db: sqlite3.Connection, changes: list[Change[Any]]) -> tuple[list[Any], int]:

@@ -10,6 +10,9 @@ Each line is a schedule with its `name`, stored as a PUT would. Each gets a resu
 and `errors` of the problem that a PUT would have answered. The answer is 200 even when lines
 failed: they are independent, and sending a batch again is harmless.
 
+`?dry_run=true` gives the same result lines and stores nothing. Each two thousand lines are tried on
+what is stored, so a name that comes again later, or a quota that they fill together, is not seen.
+
 Two thousand schedules are one commit, so that 100,000 take seconds; a few dozen are read between
 two looks at the loop, so that deliveries keep their time meanwhile.
 """
@@ -25,12 +28,14 @@ from engine.core.document import SCHEDULE, read_schedule
 from engine.core.errors import OffbeatError
 from engine.core.fields import NAME_SHOWN_MAX
 from engine.core.json_text import compact_json, parse_json
+from engine.core.members import Choice
 from engine.core.model import Draft, Schedule
 from engine.web.json_bodies import check_media_type, sized, too_large
 from engine.web.ndjson import Results, lines
 from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.problems import Problem, problem_of
+from engine.web.queries import query_of, read_flag
 
 # Rows of one commit: an eighth of a second, which a delivery's claim beside it may wait. Names and
 # targets lie all over their indexes, and fewer commits write the same pages fewer times.
@@ -52,7 +57,11 @@ class _Line:
     reading: Draft | OffbeatError | Problem
 
 
+DRY_RUN: Choice[str, None] = Choice("dry_run", None, ("true", "false"))
+
+
 @operation(
+    query=(DRY_RUN,),
     answers={200: Answer(str, NDJSON_TYPES[0])},
     body=Body(shape=SCHEDULE, media_types=NDJSON_TYPES, required=True),
 )
@@ -60,13 +69,16 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
     """Store many schedules: newline-delimited JSON in, a result line for each line out.
 
     Each line is a schedule with its `name`, stored as a PUT would. The answer is 200 even when
-    lines failed; a line's `status` is created, updated, unchanged or error.
+    lines failed; a line's `status` is created, updated, unchanged or error. With `dry_run=true`
+    it is what it would be, and nothing is stored.
     """
     engine = engine_of(request)
     check_media_type(request, NDJSON_TYPES)
+    with query_of(request) as query:
+        dry_run = read_flag(query, DRY_RUN) or False
     results = Results(request)
     try:
-        await _put_lines(engine, request, results)
+        await _put_lines(engine, request, results, dry_run=dry_run)
     except Exception:
         if results.begun and request.transport is not None:
             # An answer that is cut off is how HTTP/1.1 says that it is not complete.
@@ -75,14 +87,16 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
     return await results.end()
 
 
-async def _put_lines(engine: TenantFace, request: web.Request, results: Results) -> None:
+async def _put_lines(
+    engine: TenantFace, request: web.Request, results: Results, *, dry_run: bool
+) -> None:
     storing: asyncio.Task[bytes] | None = None
     try:
         async for group in _groups(engine, request):
             if storing is not None:
                 await results.add(await storing)
             # The journal has a thread of its own: it stores this while the next group is read.
-            storing = asyncio.create_task(_store(engine, group))
+            storing = asyncio.create_task(_store(engine, group, dry_run=dry_run))
         if storing is not None:
             await results.add(await storing)
     finally:
@@ -130,12 +144,12 @@ def _read(engine: TenantFace, number: int, data: bytes) -> _Line:
     return _Line(number=number, name=draft.definition.name, reading=draft)
 
 
-async def _store(engine: TenantFace, group: list[_Line]) -> bytes:
+async def _store(engine: TenantFace, group: list[_Line], *, dry_run: bool) -> bytes:
     """Store the drafts among the lines in one commit; the result lines of all of them."""
     drafts = [line.reading for line in group if isinstance(line.reading, Draft)]
     started_ms = engine.clock.now_ms()
     try:
-        stored = iter(await engine.schedules.put_many(drafts) if drafts else ())
+        stored = iter(await engine.schedules.put_many(drafts, dry_run=dry_run) if drafts else ())
     except OffbeatError as error:
         stored = iter([error] * len(drafts))
     return b"".join(

@@ -22,7 +22,7 @@ from engine.web.operations import Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.queries import FROM, TO, refuse_backwards
 from engine.web.runs import SCHEDULE, read_schedule
-from engine.web.schedules import DRY_RUN
+from engine.web.schedule_actions import DRY_RUN
 
 REASON = Choice("reason", None, get_args(get_type_hints(GiveUp)["reason"]))
 OUTCOME = Choice("outcome", None, get_args(get_type_hints(Outcome)["name"]))

@@ -23,6 +23,7 @@ from engine.web.queries import (
     read_name_cursor,
     write_cursor,
 )
+from engine.web.revisions import CONDITIONS, etag, read_if_match
 
 # As the engine's own rate and concurrency are bounded: no machine nears them.
 RATE_MAX = 1_000_000
@@ -33,7 +34,7 @@ FLOW_PARALLELISM = Integer("parallelism", PARALLELISM, low=1, high=PARALLELISM_M
 PAUSED = Flag("paused", False)
 LIMITS = Shape(
     (RATE, FLOW_PARALLELISM, PAUSED),
-    ignored=frozenset({"key", "inflight", "held", "breaker", "effective_rate"}),
+    ignored=frozenset({"key", "inflight", "held", "breaker", "effective_rate", "revision"}),
 )
 
 
@@ -51,9 +52,18 @@ class FlowDocument(TypedDict):
     inflight: int
     held: int
     breaker: Door
+    revision: int
 
 
-@operation(body=Body(shape=LIMITS), answers={200: Answer(FlowDocument)})
+STATE = Answer(FlowDocument, headers=("ETag",))
+
+
+@operation(
+    headers=CONDITIONS,
+    body=Body(shape=LIMITS),
+    answers={200: STATE},
+    problems=("precondition_failed",),
+)
 async def put_flow(request: web.Request) -> web.Response:
     """Set a flow's limits; what is left out is the default. They hold at once."""
     key = request.match_info["key"]
@@ -66,15 +76,15 @@ async def put_flow(request: web.Request) -> web.Response:
     if faults:
         raise Invalid(*faults)
     state = await engine_of(request).flows.put(
-        key, rate=rate, parallelism=parallelism, paused=paused
+        key, rate=rate, parallelism=parallelism, paused=paused, if_match=read_if_match(request)
     )
-    return json_response(_document(state))
+    return _answer(state)
 
 
-@operation(answers={200: Answer(FlowDocument)}, problems=("not_found",))
+@operation(answers={200: STATE}, problems=("not_found",))
 async def get_flow(request: web.Request) -> web.Response:
     """A flow's limits, and how it stands right now."""
-    return json_response(_document(await engine_of(request).flows.get(request.match_info["key"])))
+    return _answer(await engine_of(request).flows.get(request.match_info["key"]))
 
 
 @operation(query=(LIMIT, CURSOR), answers={200: Answer(Page[FlowDocument])})
@@ -84,6 +94,10 @@ async def list_flows(request: web.Request) -> web.Response:
         limit, after_key = read_limit(query), read_name_cursor(query)
     page, next_key = await engine_of(request).flows.page(limit=limit, after_key=after_key)
     return await list_response((_document(state) for state in page), write_cursor(next_key))
+
+
+def _answer(state: FlowState) -> web.Response:
+    return json_response(_document(state), headers=etag(state.limits.revision))
 
 
 def _document(state: FlowState) -> FlowDocument:
@@ -96,4 +110,5 @@ def _document(state: FlowState) -> FlowDocument:
         "inflight": state.inflight,
         "held": state.held,
         "breaker": state.door,
+        "revision": state.limits.revision,
     }

@@ -1,5 +1,6 @@
 """`/v1/keys`: API keys, shown once and revoked at once. For administrators."""
 
+from dataclasses import replace
 from typing import TypedDict
 
 from aiohttp import web
@@ -7,9 +8,17 @@ from aiohttp import web
 from engine.core.access import TENANT_LENGTH_MAX, ApiKey, Scope
 from engine.core.errors import Fault, Invalid, NotFound
 from engine.core.fields import Fields
-from engine.core.identity import format_instant
+from engine.core.identity import format_instant, parse_instant
 from engine.core.members import Choice, InstantText, Shape, Text
-from engine.web.json_bodies import json_response, list_response, read_json
+from engine.core.once import Record, Reply
+from engine.web.json_bodies import list_response, read_json
+from engine.web.once import (
+    IDEMPOTENCY_KEY,
+    PROBLEMS_OF_ONCE,
+    read_once,
+    replied_once,
+    response_of,
+)
 from engine.web.operations import Answer, Body, operation
 from engine.web.ports import ENGINE
 from engine.web.queries import (
@@ -50,12 +59,17 @@ class NewKeyDocument(KeyDocument):
 
 
 @operation(
+    headers=(IDEMPOTENCY_KEY,),
     body=Body(shape=KEY, required=True),
     answers={201: Answer(NewKeyDocument)},
-    problems=("conflict",),
+    problems=("conflict", *PROBLEMS_OF_ONCE),
 )
 async def create_key(request: web.Request) -> web.Response:
-    """A key for a tenant with a scope: 201. Its text, `key`, is in this answer and nowhere else."""
+    """A key for a tenant with a scope: 201. Its text, `key`, is in this answer and nowhere else.
+
+    Sent again with its Idempotency-Key, the request is answered with the same text: it is not kept
+    but computed.
+    """
     faults: list[Fault] = []
     fields = Fields(await read_json(request), pointer="", known=KEY.names, faults=faults)
     tenant, scope, name = fields.text(TENANT), fields.choice(SCOPE), fields.text(NAME)
@@ -65,12 +79,22 @@ async def create_key(request: web.Request) -> web.Response:
         fields.refuse("scope", 'write "read", "write" or "admin"')
     if faults or tenant is None or scope is None:
         raise Invalid(*faults)
-    try:
-        key, text = await request.app[ENGINE].keys.create(tenant=tenant, scope=scope, name=name)
-    except NotFound as error:
-        raise Invalid(Fault("/tenant", str(error))) from None
-    answer: NewKeyDocument = {**_document(key), "key": text}
-    return json_response(answer, status=201, headers={"Cache-Control": "no-store"})
+    keys = request.app[ENGINE].keys
+    text: str | None = None
+
+    async def create(record: Record[ApiKey] | None) -> ApiKey:
+        nonlocal text
+        try:
+            key, text = await keys.create(tenant=tenant, scope=scope, name=name, record=record)
+        except NotFound as error:
+            raise Invalid(Fault("/tenant", str(error))) from None
+        return key
+
+    reply = await replied_once(request, create, _created)
+    once = await read_once(request)
+    if text is None and once is not None:
+        text = keys.text_of(once, parse_instant(reply.document["created_at"]))
+    return response_of(replace(reply, document={**reply.document, "key": text}))
 
 
 @operation(query=(LIMIT, CURSOR), answers={200: Answer(Page[KeyDocument])})
@@ -87,6 +111,10 @@ async def revoke_key(request: web.Request) -> web.Response:
     """Revoke a key: from the next request on nobody knows it."""
     await request.app[ENGINE].keys.revoke(request.match_info["id"])
     return web.Response(status=204)
+
+
+def _created(key: ApiKey) -> Reply:
+    return Reply(status=201, document=_document(key), headers={"Cache-Control": "no-store"})
 
 
 def _document(key: ApiKey) -> KeyDocument:

@@ -35,6 +35,9 @@ WITH_BODY = ("invalid", "timeout", "too_large", "unsupported_media_type")
 
 SENT_WITH = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
+# What `/readyz?verbose` answers with.
+TEXT = {"text/plain": {"schema": {"type": "string"}}}
+
 PATH_PARAMETERS: dict[str, tuple[str, JsonSchema]] = {
     "name": ("The schedule's name.", {"type": "string", "minLength": 1}),
     "id": ("The id, as answers give it.", {"type": "string", "minLength": 1}),
@@ -147,6 +150,8 @@ def _answer(status: int, answer: Answer, components: dict[str, JsonSchema]) -> d
     if answer.document is not None:
         schema = schema_of(answer.document, components)
         described["content"] = {answer.media_type: {"schema": schema}}
+        if answer.or_text:
+            described["content"] |= TEXT
     if answer.headers:
         described["headers"] = _headers(answer.headers)
     return described
@@ -169,9 +174,10 @@ def _name(status: int, codes: Iterable[str]) -> str:
 def _problem(status: int, codes: Sequence[str]) -> dict[str, Any]:
     narrowed = {"properties": {"status": {"const": status}, "code": {"enum": codes}}}
     schema = {"allOf": [{"$ref": "#/components/schemas/Problem"}, narrowed]}
+    content = {"application/problem+json": {"schema": schema}}
     return {
         "description": "\n".join(f"`{code}`: {PROBLEMS[code][1]}." for code in codes),
-        "content": {"application/problem+json": {"schema": schema}},
+        "content": content | TEXT if "not_ready" in codes else content,
         "headers": _headers(SENT_WITH.get(status, ())),
     }
 

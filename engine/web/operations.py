@@ -40,11 +40,15 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A good answer: the type of its document, None for no content, and headers of its own."""
+    """A good answer: the type of its document, None for no content, and headers of its own.
+
+    `or_text`: it may be asked for as plain text, too.
+    """
 
     document: Any = None
     media_type: str = "application/json"
     headers: tuple[str, ...] = ()
+    or_text: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

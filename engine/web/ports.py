@@ -1,8 +1,8 @@
 """What the web layer needs of the engine, in the words of the domain."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
@@ -10,71 +10,24 @@ from prometheus_client import CollectorRegistry
 from engine.clock import Clock
 from engine.core.access import ApiKey, Quotas, Scope, Tenant
 from engine.core.audit import Tally
-from engine.core.backfill import Backfill
 from engine.core.curves import Figures
 from engine.core.delay_shares import Shares
-from engine.core.errors import OffbeatError
 from engine.core.forecast import Forecast
 from engine.core.forecast_audit import AuditedMinute
 from engine.core.herd_advice import Advice
 from engine.core.herd_document import Change, Span
 from engine.core.herd_record import HerdRecord
 from engine.core.herd_top import Top
-from engine.core.model import Attempt, Draft, Pause, Run, Schedule, State
+from engine.core.model import Attempt, Run, State
+from engine.core.once import Once, Record, Reply
 from engine.core.replay import Selection
 from engine.core.what_if import WhatIf
 from engine.services.dead_letters import Settled
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
+from engine.web.schedule_ports import Backfills, Schedules
 
-
-class Schedules(Protocol):
-    """The tenant's schedules. What returns has been written to disk.
-
-    `if_match` is the revision that must be the current one, 0 for none at all; PreconditionFailed
-    otherwise. A name that does not exist is NotFound. `put` says whether the schedule was created.
-    """
-
-    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]: ...
-
-    async def put_many(
-        self, drafts: Sequence[Draft]
-    ) -> Sequence[tuple[Schedule, bool] | OffbeatError]:
-        """As `put`, one answer each, in order and in one commit."""
-        ...
-
-    async def update(
-        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
-    ) -> Schedule:
-        """Store what `change` makes of the current schedule; what it raises is raised here."""
-        ...
-
-    async def get(self, name: str) -> Schedule: ...
-
-    async def page(
-        self, *, limit: int, after_name: str | None
-    ) -> tuple[Sequence[Schedule], str | None]:
-        """By name; and the name to go on after, None at the end."""
-        ...
-
-    async def delete(self, name: str, *, if_match: int | None = None) -> None: ...
-
-    async def pause(self, name: str, pause: Pause) -> Schedule: ...
-
-    async def resume(self, name: str) -> Schedule: ...
-
-    async def trigger(self, name: str) -> Run: ...
-
-
-class Backfills(Protocol):
-    """Runs for the past of the tenant's schedules."""
-
-    async def run(self, name: str, *, from_ms: int, to_ms: int, dry_run: bool) -> Backfill:
-        """Plan what was due with `from <= scheduled_for < to` and has no run, unless dry.
-
-        Conflict while the schedule is paused or downtime is being judged.
-        """
-        ...
+T = TypeVar("T")
 
 
 class Runs(Protocol):
@@ -148,7 +101,13 @@ class Flows(Protocol):
     """The tenant's flows."""
 
     async def put(
-        self, key: str, *, rate: int | None, parallelism: int, paused: bool
+        self,
+        key: str,
+        *,
+        rate: int | None,
+        parallelism: int,
+        paused: bool,
+        if_match: int | None = None,
     ) -> FlowState: ...
 
     async def get(self, key: str) -> FlowState: ...
@@ -204,8 +163,19 @@ class Keys(Protocol):
         """Count a request of a key: 0, or how long it has to wait for the next."""
         ...
 
-    async def create(self, *, tenant: str, scope: Scope, name: str | None) -> tuple[ApiKey, str]:
+    async def create(
+        self,
+        *,
+        tenant: str,
+        scope: Scope,
+        name: str | None,
+        record: Record[ApiKey] | None = None,
+    ) -> tuple[ApiKey, str]:
         """A new key and its text. NotFound: there is no such tenant; Conflict without keys."""
+        ...
+
+    def text_of(self, once: Once, created_at_ms: int) -> str:
+        """The text of the key that a request with a record made at that instant."""
         ...
 
     def page(self, *, limit: int, after_id: str | None) -> tuple[Sequence[ApiKey], str | None]:
@@ -215,10 +185,28 @@ class Keys(Protocol):
     async def revoke(self, key_id: str) -> None: ...
 
 
+class Answers(Protocol):
+    """What requests with an idempotency key were answered."""
+
+    async def once(
+        self,
+        once: Once,
+        work: Callable[[Record[T]], Awaitable[object]],
+        answer: Callable[[T], Reply],
+    ) -> Reply | None:
+        """The answer that was kept; None when there was none and `work` has been done.
+
+        KeyTaken when another request has the key, InProgress while the same one is under way.
+        """
+        ...
+
+
 class Tenants(Protocol):
     """Who has schedules here. `put` says whether the tenant was made."""
 
-    async def put(self, name: str, quotas: Quotas) -> tuple[Tenant, bool]: ...
+    async def put(
+        self, name: str, quotas: Quotas, *, if_match: int | None = None
+    ) -> tuple[Tenant, bool]: ...
 
     async def get(self, name: str) -> Tenant: ...
 
@@ -228,7 +216,7 @@ class Tenants(Protocol):
         """By name; and the name to go on after, None at the end."""
         ...
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, if_match: int | None = None) -> None:
         """Conflict while it has schedules, runs or keys."""
         ...
 
@@ -304,6 +292,9 @@ class EngineFace(Protocol):
     def keys(self) -> Keys: ...
 
     @property
+    def answers(self) -> Answers: ...
+
+    @property
     def tenants(self) -> Tenants: ...
 
     @property
@@ -326,8 +317,8 @@ class EngineFace(Protocol):
         """`HOST:PORT` or `unix:PATH`."""
         ...
 
-    def unready(self) -> Sequence[str]:
-        """Why the engine cannot do its work right now; empty when it can."""
+    def checks(self) -> Mapping[str, str | None]:
+        """What the engine needs to do its work, and why it has it not right now, or None."""
         ...
 
 

@@ -25,6 +25,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "timeout": (408, "the body did not come in time"),
     "conflict": (409, "the request contradicts what is stored"),
     **{code: (409, says) for code, says in WRONG_STATES.items()},
+    "in_progress": (409, "the same request is under way; wait for Retry-After"),
     "limit_reached": (409, "there is no room for more; `limit` says of what"),
     "precondition_failed": (412, "another revision is the current one"),
     "too_large": (413, "the body is larger than any may be"),
@@ -32,6 +33,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "expectation_failed": (417, "the Expect header asks for what is not done here"),
     "host_not_allowed": (421, "the Host header names another server"),
     "invalid": (422, "members of the body break rules; `errors` lists them"),
+    "idempotency_key_taken": (422, "another request was made under this Idempotency-Key"),
     "invalid_query": (422, "parameters break rules; `errors` lists them"),
     "rate_limited": (429, "the key has asked too often; wait for Retry-After"),
     "headers_too_large": (431, "the request line or a header is too long"),
@@ -79,3 +81,4 @@ class ProblemDocument(TypedDict):
     counted: NotRequired[CountedDocument]
     scope: NotRequired[str]
     reasons: NotRequired[list[str]]
+    revision: NotRequired[int | None]

@@ -17,7 +17,9 @@ from engine.core.errors import (
     Conflict,
     Counted,
     Fault,
+    InProgress,
     Invalid,
+    KeyTaken,
     LimitReached,
     Malformed,
     NotFound,
@@ -32,7 +34,7 @@ from engine.core.json_text import compact_json
 from engine.core.model import CountedRange
 from engine.web.problem_codes import PROBLEMS, CountedDocument, FaultDocument
 
-# How long a client should leave a journal alone that could not take its change.
+# How long a client should leave alone what could not take its change, or is still making it.
 RETRY_AFTER_SECONDS = 1
 
 INTERNAL = "the engine failed to answer; its log says why"
@@ -81,13 +83,18 @@ def problem_of(error: OffbeatError) -> Problem:
             return Problem(404, "not_found", str(error))
         case WrongState(code=code):
             return Problem(409, code, str(error))
+        case KeyTaken():
+            return Problem(422, "idempotency_key_taken", str(error))
+        case InProgress():
+            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+            return Problem(409, "in_progress", str(error), headers=headers)
         case Conflict():
             return Problem(409, "conflict", str(error))
         case LimitReached(name=name, value=value):
             limit = {"name": name, "value": value}
             return Problem(409, "limit_reached", str(error), limit=limit)
-        case PreconditionFailed():
-            return Problem(412, "precondition_failed", str(error))
+        case PreconditionFailed(current=current):
+            return Problem(412, "precondition_failed", str(error), revision=current)
         case Unavailable():
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
             return Problem(503, "unavailable", str(error), headers=headers)

@@ -11,13 +11,16 @@ from engine.core.errors import Fault, Malformed
 from engine.core.fields import Fields
 from engine.core.identity import format_instant
 from engine.core.json_text import compact_json, parse_json
-from engine.core.members import Instant, Integer, Text
+from engine.core.labels import SELECTOR_LENGTH_MAX, Requirement, ScheduleFilter, read_selector
+from engine.core.members import Choice, Instant, Integer, Text
 from engine.web.operations import OPERATION
 from engine.web.problems import Problem
 
 # SPEC §12: what a reader gets at once; renders in 20 ms.
 PAGE_MAX = 1_000
 PAGE_DEFAULT = 100
+# SPEC §4.
+NAME_LENGTH_MAX = 128
 # Longer than any cursor handed out.
 CURSOR_LENGTH_MAX = 512
 
@@ -27,6 +30,11 @@ _Item = TypeVar("_Item")
 LIMIT = Integer("limit", PAGE_DEFAULT, low=1, high=PAGE_MAX)
 CURSOR = Text("cursor", None, longest=CURSOR_LENGTH_MAX)
 FROM, TO = Instant("from"), Instant("to")
+
+SELECTOR = Text("selector", None, longest=SELECTOR_LENGTH_MAX)
+NAME_PREFIX = Text("q", "", longest=NAME_LENGTH_MAX)
+PAUSED: Choice[str, None] = Choice("paused", None, ("true", "false"))
+FILTERS = (SELECTOR, NAME_PREFIX, PAUSED)
 
 
 class Page(TypedDict, Generic[_Item]):
@@ -40,9 +48,13 @@ class Page(TypedDict, Generic[_Item]):
 def query_of(request: web.Request) -> Iterator[Fields]:
     """The parameters that the operation declares; 422 with every fault at the end."""
     faults: list[Fault] = []
-    known = frozenset(member.name for member in request[OPERATION].query)
-    given = {name: _number(value) for name, value in request.query.items()}
-    query = Fields(given, pointer="", known=known, faults=faults)
+    members = {member.name: member for member in request[OPERATION].query}
+    given = {
+        # A schedule may be called 2026.
+        name: _number(value) if isinstance(members.get(name), Integer) else value
+        for name, value in request.query.items()
+    }
+    query = Fields(given, pointer="", known=members.keys(), faults=faults)
     for name in given:
         if len(request.query.getall(name)) > 1:
             query.refuse(name, "write it once")
@@ -60,6 +72,27 @@ def refuse_parameters(request: web.Request) -> None:
 
 def read_limit(query: Fields) -> int:
     return query.integer(LIMIT)
+
+
+def read_flag(query: Fields, member: Choice[str, None]) -> bool | None:
+    """`true` or `false`; None when it is not said."""
+    word = query.choice(member)
+    return None if word is None else word == "true"
+
+
+def read_schedule_filter(query: Fields) -> ScheduleFilter:
+    """Which schedules a list holds."""
+    selector = query.text(SELECTOR)
+    requirements: tuple[Requirement, ...] = ()
+    try:
+        requirements = () if selector is None else read_selector(selector)
+    except ValueError as error:
+        query.refuse("selector", str(error))
+    return ScheduleFilter(
+        name_prefix=query.text(NAME_PREFIX),
+        requirements=requirements,
+        is_paused=read_flag(query, PAUSED),
+    )
 
 
 def refuse_backwards(query: Fields, from_ms: int | None, to_ms: int | None) -> None:

@@ -1,44 +1,43 @@
 """Revisions as entity tags: `ETag` on what is answered, `If-Match` and `If-None-Match` on changes.
 
-RFC 9110 §13. Of `If-None-Match` a change needs `*` alone: store it if nothing is there yet.
+RFC 9110 §13. Of `If-None-Match` a change needs `*` alone: store it if nothing is there yet. What
+would be refused anyway is refused for its own reason (§13.2.1): a condition on a schedule that does
+not exist is a 404, except where a PUT would have made it.
 """
 
 import re
 
 from aiohttp import web
 
-from engine.core.errors import NotFound, PreconditionFailed
-from engine.core.model import Schedule
-from engine.web.ports import Schedules
+from engine.core.members import Text
+from engine.core.revision import ANYTHING, NEVER, NOTHING
+from engine.web.connection import LINE_BYTES_MAX
 from engine.web.problems import Problem
 
+IF_MATCH = Text("If-Match", None, longest=LINE_BYTES_MAX)
+IF_NONE_MATCH = Text("If-None-Match", None, longest=LINE_BYTES_MAX)
+CONDITIONS = (IF_MATCH, IF_NONE_MATCH)
 
-def etag(schedule: Schedule) -> dict[str, str]:
-    return {"ETag": f'"{schedule.revision}"'}
+
+def etag(revision: int) -> dict[str, str]:
+    return {"ETag": f'"{revision}"'}
 
 
-async def read_if_match(request: web.Request, schedules: Schedules, name: str) -> int | None:
-    """The revision that must be current, 0 for none at all; None when any will do.
-
-    Raises PreconditionFailed where that can be said at once: `*` for what does not exist, and tags
-    that no revision ever had.
-    """
+def read_if_match(request: web.Request) -> int | None:
+    """What a change asks of the current revision (`core.revision`); None when any will do."""
     text = request.headers.get("If-Match")
     if _wants_nothing_there(request):
         if text is not None:
             raise Problem(400, "malformed", "write If-Match or If-None-Match: both never hold")
-        return 0
+        return NOTHING
     if text is None:
         return None
     if text.strip() == "*":
-        await _check_exists(schedules, name)
-        return None
+        return ANYTHING
     if not _TAG.fullmatch(text.strip()):
         raise Problem(400, "malformed", 'write If-Match as one tag, like "3", or as *')
     revision = _REVISION.fullmatch(text.strip())
-    if revision is None:
-        raise PreconditionFailed(f"no revision was ever tagged {text.strip()[:64]}")
-    return int(revision[1])
+    return NEVER if revision is None else int(revision[1])
 
 
 def _wants_nothing_there(request: web.Request) -> bool:
@@ -46,13 +45,6 @@ def _wants_nothing_there(request: web.Request) -> bool:
     if text is not None and text.strip() != "*":
         raise Problem(400, "malformed", "write If-None-Match as *, or a revision in If-Match")
     return text is not None
-
-
-async def _check_exists(schedules: Schedules, name: str) -> None:
-    try:
-        await schedules.get(name)
-    except NotFound as error:
-        raise PreconditionFailed(str(error)) from None
 
 
 # RFC 9110 §8.8.3; a weak tag is one, and never matches.

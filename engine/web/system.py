@@ -1,14 +1,20 @@
 """What operators and their machines ask: alive, ready, figures."""
 
+from collections.abc import Mapping
 from typing import Literal, TypedDict
 
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from engine.core.members import Text
 from engine.web.json_bodies import json_response
 from engine.web.operations import Answer, operation
 from engine.web.ports import ENGINE
 from engine.web.problems import Problem
+from engine.web.queries import refuse_parameters
+
+# Its being there is what counts.
+VERBOSE = Text("verbose", None, longest=8)
 
 
 class LiveDocument(TypedDict):
@@ -25,10 +31,21 @@ async def livez(request: web.Request) -> web.Response:
     return json_response({"live": True})
 
 
-@operation(answers={200: Answer(ReadyDocument)}, problems=("not_ready",))
+@operation(
+    query=(VERBOSE,),
+    answers={200: Answer(ReadyDocument, or_text=True)},
+    problems=("not_ready",),
+)
 async def readyz(request: web.Request) -> web.Response:
-    """200 when deliveries go out as planned; 503 with the reasons when they do not."""
-    reasons = list(request.app[ENGINE].unready())
+    """200 when deliveries go out as planned; 503 with the reasons when they do not.
+
+    With `?verbose`, a line of plain text for each check, as Kubernetes writes them.
+    """
+    refuse_parameters(request)
+    checks = request.app[ENGINE].checks()
+    reasons = [reason for reason in checks.values() if reason]
+    if "verbose" in request.query:
+        return web.Response(text=_listed(checks), status=503 if reasons else 200)
     if reasons:
         raise Problem(503, "not_ready", "; ".join(reasons), reasons=reasons)
     return json_response({"ready": True})
@@ -39,3 +56,12 @@ async def metrics(request: web.Request) -> web.Response:
     """The figures of the engine in Prometheus text format."""
     body = generate_latest(request.app[ENGINE].registry)
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def _listed(checks: Mapping[str, str | None]) -> str:
+    lines = [
+        f"[-]{name} failed: {reason}" if reason else f"[+]{name} ok"
+        for name, reason in checks.items()
+    ]
+    end = "failed" if any(checks.values()) else "passed"
+    return "\n".join([*lines, f"readyz check {end}", ""])

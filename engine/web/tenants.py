@@ -29,6 +29,7 @@ from engine.web.queries import (
     read_name_cursor,
     write_cursor,
 )
+from engine.web.revisions import CONDITIONS, etag, read_if_match
 
 # A year, as the longest interval (SPEC §3).
 INTERVAL_SECONDS_MAX = 31_536_000
@@ -40,7 +41,7 @@ INTERVAL_QUOTA = Integer("interval_seconds_min", None, low=1, high=INTERVAL_SECO
 RATE_QUOTA = Integer("rate", None, low=1, high=RATE_MAX)
 QUOTAS = Shape(
     (SCHEDULES_QUOTA, INTERVAL_QUOTA, RATE_QUOTA),
-    ignored=frozenset({"name", "schedules", "created_at"}),
+    ignored=frozenset({"name", "schedules", "created_at", "revision"}),
 )
 
 
@@ -56,10 +57,17 @@ class TenantDocument(TypedDict):
     interval_seconds_min: int
     rate: int | None
     created_at: InstantText
+    revision: int
+
+
+STORED = Answer(TenantDocument, headers=("ETag",))
 
 
 @operation(
-    body=Body(shape=QUOTAS), answers={200: Answer(TenantDocument), 201: Answer(TenantDocument)}
+    headers=CONDITIONS,
+    body=Body(shape=QUOTAS),
+    answers={200: STORED, 201: STORED},
+    problems=("precondition_failed", "conflict", "limit_reached"),
 )
 async def put_tenant(request: web.Request) -> web.Response:
     """Make a tenant (201) or give one other quotas (200); what is left out is the default."""
@@ -75,20 +83,26 @@ async def put_tenant(request: web.Request) -> web.Response:
         faults.append(Fault("", TENANT_RULE))
     if faults:
         raise Invalid(*faults)
-    tenant, is_new = await request.app[ENGINE].tenants.put(name, quotas)
-    return json_response(_document(tenant), status=201 if is_new else 200)
+    if_match = read_if_match(request)
+    tenant, is_new = await request.app[ENGINE].tenants.put(name, quotas, if_match=if_match)
+    return _answer(tenant, status=201 if is_new else 200)
 
 
-@operation(answers={200: Answer(TenantDocument)}, problems=("not_found",))
+@operation(answers={200: STORED}, problems=("not_found",))
 async def get_tenant(request: web.Request) -> web.Response:
     """A tenant and its quotas."""
-    return json_response(_document(await request.app[ENGINE].tenants.get(_name(request))))
+    return _answer(await request.app[ENGINE].tenants.get(_name(request)))
 
 
-@operation(answers={204: Answer()}, problems=("not_found", "conflict"))
+@operation(
+    headers=CONDITIONS,
+    answers={204: Answer()},
+    problems=("not_found", "conflict", "precondition_failed"),
+)
 async def delete_tenant(request: web.Request) -> web.Response:
     """Forget a tenant: 409 while it has schedules, history of their runs, or keys."""
-    await request.app[ENGINE].tenants.delete(_name(request))
+    if_match = read_if_match(request)
+    await request.app[ENGINE].tenants.delete(_name(request), if_match=if_match)
     return web.Response(status=204)
 
 
@@ -105,6 +119,10 @@ def _name(request: web.Request) -> str:
     return request.match_info["tenant"]
 
 
+def _answer(tenant: Tenant, *, status: int = 200) -> web.Response:
+    return json_response(_document(tenant), status=status, headers=etag(tenant.revision))
+
+
 def _document(tenant: Tenant) -> TenantDocument:
     quotas = tenant.quotas
     most, least = quotas.schedules_max, quotas.interval_seconds_min
@@ -115,4 +133,5 @@ def _document(tenant: Tenant) -> TenantDocument:
         "interval_seconds_min": INTERVAL_SECONDS_MIN if least is None else least,
         "rate": quotas.rate,
         "created_at": format_instant(tenant.created_at_ms),
+        "revision": tenant.revision,
     }

@@ -43,6 +43,31 @@ def test_apply_says_what_it_did_and_repeats_without_effect(apply: Any):
     assert (again.code, again.err) == (0, "1 updated, 1 unchanged\n")
 
 
+def test_a_dry_run_of_apply_says_what_it_would_do_and_does_nothing(apply: Any, asking: Offbeat):
+    tried = apply(f"[schedules.tried]\nevery = 86400\n{TARGET}\n", "--dry-run")
+    assert (tried.code, tried.err) == (0, "1 created\n")
+    assert asking("schedules", "get", "tried").code == 4
+
+
+def test_schedules_are_chosen_by_labels_prefix_and_pause(apply: Any, asking: Offbeat):
+    def chosen(*options: str) -> list[str]:
+        documents = json.loads(asking("schedules", "-o", "json", *options).out)
+        return [document["name"] for document in documents]
+
+    daily = f"every = 86400\n{TARGET}"
+    apply(
+        f'[schedules.pick-a]\n{daily}\nlabels = {{ pick = "a" }}\npaused = true\n'
+        f'[schedules.pick-b]\n{daily}\nlabels = {{ pick = "b" }}\n'
+    )
+    assert chosen("--selector", "pick") == ["pick-a", "pick-b"]
+    assert chosen("--selector", "pick!=a,pick") == ["pick-b"]
+    assert chosen("--prefix", "pick-", "--paused") == ["pick-a"]
+    assert chosen("--prefix", "pick-", "--active") == ["pick-b"]
+    refused = asking("schedules", "--selector", "pick in (a)")
+    assert refused.code == 2
+    assert "env=prod" in refused.err
+
+
 def test_apply_puts_what_it_can_and_names_every_fault_of_the_rest(apply: Any, asking: Offbeat):
     apply(NIGHTLY)
     result = apply(

@@ -221,7 +221,7 @@ def test_runs_made_for_a_schedule_that_was_edited_meanwhile_are_refused(director
             past = SqliteBackfills(*engine._connections[:2])
             identity = schedule.definition.schedule_id
             now_ms = world.clock.now_ms()
-            span = await past.span(identity, instant_ms, instant_ms + 1, now_ms)
+            span = await past.span(identity, instant_ms, instant_ms + 1, now_ms, if_match=None)
             await put(engine, "x", cron="30 * * * *")
             with pytest.raises(Conflict, match="changed meanwhile"):
                 await past.plan(span, [instant_ms], range(1), now_ms=now_ms, rate=1)

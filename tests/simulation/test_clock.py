@@ -99,6 +99,21 @@ def test_a_clock_a_day_behind_the_journal_stops_dispatch_until_it_is_right(
     simulate(main, directory, "2026-11-30T12:00:30Z")
 
 
+def test_an_engine_whose_planner_stands_still_is_not_ready(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await world.clock.run_for(MINUTE_MS + 500)
+            world.clock.step(11_000)  # To the planner, time in which it took no step.
+            assert engine.checks()["planner"] == (
+                "nothing has been planned for 11 s: see to the load of the machine"
+            )
+            assert len(engine.unready()) == 1
+            await world.clock.run_for(2_000)
+            assert engine.unready() == []
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
 def test_accept_clock_plans_from_the_clock_and_repeats_no_run(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:

@@ -5,6 +5,7 @@ import pytest
 from engine.core.document import patch_schedule, read_schedule
 from engine.core.egress import read_opening
 from engine.core.errors import Fault, Invalid
+from engine.core.labels import ScheduleFilter
 from tests.simulation.world import put, simulate
 
 START = "2026-11-30T12:00:00Z"
@@ -26,7 +27,8 @@ def test_a_put_of_a_blocked_address_is_refused_and_stores_nothing(tmp_path):
             with pytest.raises(Invalid) as caught:
                 await engine.schedules.put(draft("a", METADATA))
             assert caught.value.faults == (REFUSED,)
-            assert await engine.schedules.page(limit=9, after_name=None) == ([], None)
+            stored = await engine.schedules.page(ScheduleFilter(), limit=9, after_name=None)
+            assert stored == ([], None)
 
     simulate(run, tmp_path, START)
 
@@ -61,7 +63,7 @@ def test_of_a_batch_the_blocked_ones_alone_are_refused(tmp_path):
                 None,
                 (REFUSED,),
             ]
-            stored, _ = await engine.schedules.page(limit=9, after_name=None)
+            stored, _ = await engine.schedules.page(ScheduleFilter(), limit=9, after_name=None)
             assert [schedule.definition.name for schedule in stored] == ["s0", "s2"]
             assert results[2][0] == stored[1]
             [alone] = await engine.schedules.put_many([draft("s1", METADATA)])

@@ -9,6 +9,7 @@ import pytest
 
 from engine.core.errors import NotFound
 from engine.core.identity import format_instant, parse_instant
+from engine.core.labels import ScheduleFilter
 from engine.core.model import Attempt, Outcome, Pause
 from engine.core.owed import computable
 from engine.core.retry import backoff_ms
@@ -325,7 +326,7 @@ def test_a_policy_that_another_version_wrote_stops_nobody_else(directory: Path) 
             db.execute("UPDATE schedule SET retry = ? WHERE retry IS NOT NULL", (strange,))
         async with world.engine() as engine:
             await world.clock.run_for(5_000)
-            page, _ = await engine.schedules.page(limit=10, after_name=None)
+            page, _ = await engine.schedules.page(ScheduleFilter(), limit=10, after_name=None)
             assert [s.definition.name for s in page] == ["good"]
             assert engine.figures.rows_skipped > 0
             await put(engine, "strange", every=1)

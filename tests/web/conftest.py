@@ -1,7 +1,7 @@
 """The web layer on a real loopback socket, over an engine that keeps everything in memory."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,16 +9,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from engine.core.backfill import Backfill
-from engine.core.errors import (
-    Conflict,
-    Fault,
-    Invalid,
-    NotFound,
-    OffbeatError,
-    PreconditionFailed,
-    WrongState,
-)
+from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, WrongState
 from engine.core.identity import schedule_id
+from engine.core.labels import ScheduleFilter
 from engine.core.lifecycle import Event, next_state
 from engine.core.model import (
     Attempt,
@@ -31,6 +24,7 @@ from engine.core.model import (
     State,
 )
 from engine.core.owed import last_owed_ms
+from engine.core.revision import NOTHING, check_revision
 from tests.web.api_client import Api
 
 NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -60,13 +54,14 @@ class MemorySchedules:
         self._clock = clock
         self._runs = runs
 
-    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]:
+    async def put(
+        self, draft: Draft, *, if_match: int | None = None, record: None = None
+    ) -> tuple[Schedule, bool]:
         if self.refusal is not None:
             raise self.refusal
         name, now_ms = draft.definition.name, self._clock.ms
         old = self.by_name.get(name)
-        if if_match not in (None, old.revision if old else 0):
-            raise PreconditionFailed("that is not the current revision")
+        check_revision(if_match, old.revision if old else NOTHING)
         trigger = draft.definition.trigger
         if old is None and isinstance(trigger, AtTrigger) and trigger.at_ms < now_ms - 10_000:
             raise Invalid(Fault("/at", "write an instant to come"))
@@ -89,14 +84,17 @@ class MemorySchedules:
         return schedule, old is None
 
     async def put_many(
-        self, drafts: Sequence[Draft]
+        self, drafts: Sequence[Draft], *, dry_run: bool = False
     ) -> Sequence[tuple[Schedule, bool] | OffbeatError]:
         results: list[tuple[Schedule, bool] | OffbeatError] = []
+        stored = dict(self.by_name)
         for draft in drafts:
             try:
                 results.append(await self.put(draft))
             except Invalid as error:
                 results.append(error)
+        if dry_run:
+            self.by_name = stored
         return results
 
     async def update(
@@ -111,7 +109,7 @@ class MemorySchedules:
         return self.by_name[name]
 
     async def page(
-        self, *, limit: int, after_name: str | None
+        self, which: ScheduleFilter, *, limit: int, after_name: str | None
     ) -> tuple[Sequence[Schedule], str | None]:
         names = sorted(name for name in self.by_name if name > (after_name or ""))
         page = [self.by_name[name] for name in names[:limit]]
@@ -119,20 +117,19 @@ class MemorySchedules:
 
     async def delete(self, name: str, *, if_match: int | None = None) -> None:
         schedule = await self.get(name)
-        if if_match is not None and schedule.revision != if_match:
-            raise PreconditionFailed("that is not the current revision")
+        check_revision(if_match, schedule.revision)
         del self.by_name[name]
 
-    async def pause(self, name: str, pause: Pause) -> Schedule:
-        definition = (await self.get(name)).definition
-        return (await self.put(Draft(definition=definition, paused=True, pause=pause)))[0]
+    async def pause(self, name: str, pause: Pause, *, if_match: int | None = None) -> Schedule:
+        draft = Draft(definition=(await self.get(name)).definition, paused=True, pause=pause)
+        return (await self.put(draft, if_match=if_match))[0]
 
-    async def resume(self, name: str) -> Schedule:
-        definition = (await self.get(name)).definition
-        return (await self.put(Draft(definition=definition, paused=False)))[0]
+    async def resume(self, name: str, *, if_match: int | None = None) -> Schedule:
+        draft = Draft(definition=(await self.get(name)).definition, paused=False)
+        return (await self.put(draft, if_match=if_match))[0]
 
-    async def trigger(self, name: str) -> Run:
-        await self.get(name)
+    async def trigger(self, name: str, *, if_match: int | None = None, record: None = None) -> Run:
+        check_revision(if_match, (await self.get(name)).revision)
         run = planned(name, self._clock.ms + 1, trigger=RunTrigger.MANUAL)
         self._runs.rows.append((run, []))
         return run
@@ -145,8 +142,17 @@ class MemoryBackfills:
         self.asked: list[tuple[str, int, int, bool]] = []
         self._schedules = schedules
 
-    async def run(self, name: str, *, from_ms: int, to_ms: int, dry_run: bool) -> Backfill:
-        await self._schedules.get(name)
+    async def run(
+        self,
+        name: str,
+        *,
+        from_ms: int,
+        to_ms: int,
+        dry_run: bool,
+        if_match: int | None = None,
+        record: None = None,
+    ) -> Backfill:
+        check_revision(if_match, (await self._schedules.get(name)).revision)
         self.asked.append((name, from_ms, to_ms, dry_run))
         return Backfill(
             count=3, first_ms=from_ms, last_ms=to_ms - 1_000, spread_until_ms=NOW_MS + 10_000
@@ -239,14 +245,14 @@ class MemoryEngine:
         self.secrets = MemorySecrets()
         self.registry = CollectorRegistry()
         self.listen = "127.0.0.1:8420"
-        self.reasons: list[str] = []
+        self.reasons: dict[str, str | None] = {"clock": None, "disk": None}
         self.keys = NoKeys()
 
     def of(self, tenant: str) -> "MemoryEngine":
         assert tenant == self.tenant, "there is one"
         return self
 
-    def unready(self) -> Sequence[str]:
+    def checks(self) -> Mapping[str, str | None]:
         return self.reasons
 
 

@@ -47,6 +47,7 @@ CASES = [
     Case("POST /v1/secrets:rotate", WRITE, 409, 409),
     Case("POST /v1/secrets:retire", WRITE, 200, 200),
     Case("GET /v1/schedules", READ, 200, 200),
+    Case("POST /v1/schedules", WRITE, 201, 201, body=PLAIN),
     Case("POST /v1/schedules:batch", WRITE, 200, 200, body=b"", headers=NDJSON),
     Case("GET /v1/schedules/{name}", READ, 200, 404, "/v1/schedules/report"),
     Case("PUT /v1/schedules/{name}", WRITE, 200, 201, "/v1/schedules/report", PLAIN),

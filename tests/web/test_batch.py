@@ -80,7 +80,7 @@ def test_results_beyond_what_is_held_are_streamed(api, engine):
 
 
 def test_a_journal_that_takes_nothing_fails_the_lines(api, engine):
-    async def refuse(drafts):
+    async def refuse(drafts, **_):
         raise Unavailable("the disk is full")
 
     engine.schedules.put_many = refuse

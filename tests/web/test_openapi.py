@@ -136,5 +136,5 @@ def test_a_code_that_nobody_wrote_down_is_refused():
 
 
 def codes_of(answer):
-    [content] = answer["content"].values()
+    content = answer["content"]["application/problem+json"]
     return content["schema"]["allOf"][1]["properties"]["code"]["enum"]

@@ -9,12 +9,24 @@ def test_the_engine_says_that_it_lives(api):
 
 def test_readiness_gives_its_reasons(api, engine):
     assert api.get("/readyz").json == {"ready": True}
-    engine.reasons = ["the disk is full", "the clock is a day behind"]
+    engine.reasons = {"clock": "the clock is a day behind", "disk": None, "journal": "it is full"}
     answer = api.get("/readyz")
     assert answer.status == 503
     assert answer.problem["code"] == "not_ready"
-    assert answer.problem["reasons"] == engine.reasons
+    assert answer.problem["reasons"] == ["the clock is a day behind", "it is full"]
     assert api.get("/livez").status == 200
+
+
+def test_readiness_is_listed_check_by_check(api, engine):
+    answer = api.get("/readyz?verbose")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert answer.body == b"[+]clock ok\n[+]disk ok\nreadyz check passed\n"
+    engine.reasons["clock"] = "it is a day behind"
+    answer = api.get("/readyz?verbose")
+    assert answer.status == 503
+    assert answer.body == (
+        b"[-]clock failed: it is a day behind\n[+]disk ok\nreadyz check failed\n"
+    )
 
 
 def test_metrics_are_prometheus_text(api, engine):

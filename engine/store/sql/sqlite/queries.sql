@@ -66,10 +66,51 @@ FROM schedule s JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt
 WHERE s.public_id = ?;
 
 -- name: list_schedules
+-- In the order of the ids: json_each is the outer loop.
 SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, tt.spec
-FROM schedule s JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt.id = s.timetable_id
-WHERE s.tenant = :tenant AND s.name > :after AND s.deleted_at IS NULL
-ORDER BY s.name LIMIT :limit;
+FROM json_each(?) chosen CROSS JOIN schedule s ON s.id = chosen.value
+JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt.id = s.timetable_id
+WHERE s.deleted_at IS NULL;
+
+-- name: list_names
+SELECT id, name, labels, paused_at FROM schedule
+WHERE tenant = :tenant AND name >= :begin AND name < :end AND deleted_at IS NULL ORDER BY name;
+
+-- name: list_names_at_rest
+SELECT id, name, labels, paused_at FROM schedule INDEXED BY schedule_rest_idx
+WHERE tenant = :tenant AND name >= :begin AND name < :end AND paused_at IS NOT NULL ORDER BY name;
+
+-- name: list_names_by_label
+SELECT s.id, s.name, s.labels, s.paused_at
+FROM schedule_label l CROSS JOIN schedule s ON s.tenant = l.tenant AND s.name = l.name
+WHERE l.tenant = :tenant AND l.key = :key AND l.name >= :begin AND l.name < :end ORDER BY l.name;
+
+-- name: list_names_by_value
+SELECT s.id, s.name, s.labels, s.paused_at
+FROM schedule_label l INDEXED BY schedule_label_value_idx
+CROSS JOIN schedule s ON s.tenant = l.tenant AND s.name = l.name
+WHERE l.tenant = :tenant AND l.key = :key AND l.value = :value AND l.name >= :begin AND l.name < :end
+ORDER BY l.name;
+
+-- name: index_labels
+INSERT INTO schedule_label (tenant, key, name, value)
+SELECT :tenant, key, :name, value FROM json_each(:labels);
+
+-- name: forget_labels
+DELETE FROM schedule_label
+WHERE tenant = :tenant AND name = :name AND key IN (SELECT key FROM json_each(:labels));
+
+-- name: fault_labels_that_no_selector_finds
+SELECT count(*) FROM schedule s, json_each(s.labels) l
+WHERE s.labels IS NOT NULL AND s.deleted_at IS NULL AND NOT EXISTS (
+  SELECT 1 FROM schedule_label i
+  WHERE i.tenant = s.tenant AND i.key = l.key AND i.name = s.name AND i.value = l.value);
+
+-- name: fault_labels_in_the_index_alone
+SELECT count(*) FROM schedule_label i WHERE NOT EXISTS (
+  SELECT 1 FROM schedule s, json_each(s.labels) l
+  WHERE s.tenant = i.tenant AND s.name = i.name AND s.deleted_at IS NULL
+    AND l.key = i.key AND l.value = i.value);
 
 -- name: put_schedule
 INSERT INTO schedule (
@@ -332,7 +373,7 @@ WHERE r.flow_id = :flow_id AND r.state IN ('planned', 'retry_wait') AND r.next_a
 ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
 
 -- name: get_flow
-SELECT id, tenant, key, rate, parallelism, paused FROM flow WHERE id = ?;
+SELECT id, tenant, key, rate, parallelism, paused, revision FROM flow WHERE id = ?;
 
 -- name: intern_flow
 INSERT INTO flow (tenant, key) VALUES (:tenant, :key) ON CONFLICT DO UPDATE SET key = key RETURNING id;
@@ -341,15 +382,16 @@ INSERT INTO flow (tenant, key) VALUES (:tenant, :key) ON CONFLICT DO UPDATE SET 
 INSERT INTO flow (tenant, key, rate, parallelism, paused)
 VALUES (:tenant, :key, :rate, :parallelism, :paused)
 ON CONFLICT (tenant, key) DO UPDATE SET rate = excluded.rate, parallelism = excluded.parallelism,
-  paused = excluded.paused
-RETURNING id, tenant, key, rate, parallelism, paused;
+  paused = excluded.paused, revision = revision
+    + ((rate, parallelism, paused) IS NOT (excluded.rate, excluded.parallelism, excluded.paused))
+RETURNING id, tenant, key, rate, parallelism, paused, revision;
 
 -- name: list_flows
-SELECT id, tenant, key, rate, parallelism, paused FROM flow
+SELECT id, tenant, key, rate, parallelism, paused, revision FROM flow
 WHERE tenant = :tenant AND key > :after ORDER BY key LIMIT :limit;
 
 -- name: get_flow_by_key
-SELECT id, tenant, key, rate, parallelism, paused FROM flow WHERE tenant = ? AND key = ?;
+SELECT id, tenant, key, rate, parallelism, paused, revision FROM flow WHERE tenant = ? AND key = ?;
 
 -- name: list_backlog
 -- For spreading a flow's backlog again. What the catch-up policy is still to judge keeps its time: the
@@ -1064,14 +1106,17 @@ UPDATE tenant SET schedules = schedules - 1 WHERE name = ?;
 INSERT INTO tenant (name, created_at, schedules_max, interval_seconds_min, rate)
 VALUES (:name, :now, :schedules_max, :interval_seconds_min, :rate)
 ON CONFLICT (name) DO UPDATE SET schedules_max = excluded.schedules_max,
-  interval_seconds_min = excluded.interval_seconds_min, rate = excluded.rate
-RETURNING name, created_at, schedules, schedules_max, interval_seconds_min, rate;
+  interval_seconds_min = excluded.interval_seconds_min, rate = excluded.rate, revision = revision
+    + ((schedules_max, interval_seconds_min, rate)
+      IS NOT (excluded.schedules_max, excluded.interval_seconds_min, excluded.rate))
+RETURNING name, created_at, schedules, schedules_max, interval_seconds_min, rate, revision;
 
 -- name: get_tenant
-SELECT name, created_at, schedules, schedules_max, interval_seconds_min, rate FROM tenant WHERE name = ?;
+SELECT name, created_at, schedules, schedules_max, interval_seconds_min, rate, revision FROM tenant
+WHERE name = ?;
 
 -- name: list_tenants
-SELECT name, created_at, schedules, schedules_max, interval_seconds_min, rate FROM tenant
+SELECT name, created_at, schedules, schedules_max, interval_seconds_min, rate, revision FROM tenant
 WHERE name > :after ORDER BY name LIMIT :limit;
 
 -- name: list_tenants_with_schedules
@@ -1124,3 +1169,26 @@ SELECT count(*) FROM tenant t WHERE t.schedules <>
 
 -- name: fault_schedules_of_a_tenant_that_is_not_there
 SELECT count(*) FROM schedule s WHERE NOT EXISTS (SELECT 1 FROM tenant t WHERE t.name = s.tenant);
+
+-- name: get_answer
+SELECT fingerprint, status, headers, document FROM answer
+WHERE tenant = ? AND key = ? AND created_at > ?;
+
+-- name: count_answers
+SELECT count(*) FROM answer WHERE tenant = ? AND created_at > ?;
+
+-- name: keep_answer
+-- Of no effect where there is one that is still kept.
+INSERT INTO answer (tenant, key, fingerprint, status, headers, document, created_at)
+VALUES (:tenant, :key, :fingerprint, :status, :headers, :document, :now)
+ON CONFLICT (tenant, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
+  headers = excluded.headers, document = excluded.document, created_at = excluded.created_at
+WHERE created_at <= :since;
+
+-- name: forget_answers
+DELETE FROM answer
+WHERE id IN (SELECT id FROM answer WHERE created_at <= :until ORDER BY created_at LIMIT :limit);
+
+-- name: delete_answers_of_tenant
+-- The next owner of the name would be answered with them.
+DELETE FROM answer WHERE tenant = ?;
