@@ -20,8 +20,9 @@ from engine.store import DueRun, RunKey
 RUNS_MAX = 100_000
 """Failed runs that one call takes, as many as a backfill: some ten seconds on a busy machine."""
 
-RUNS_AT_ONCE = 500
-"""Runs changed in one transaction: some 10 ms, so claims and outcomes wait no longer."""
+RUNS_AT_ONCE = 250
+"""Runs changed in one transaction: replayed in 3 ms, deleted in 10, so claims and outcomes wait no
+longer; and the loop computes the due times of a part in 1 ms."""
 
 _BEGINNING: RunKey = (-(2**62), 0)
 """Before any run."""

@@ -64,12 +64,12 @@ def test_one_run_is_replayed_by_its_id_and_failed_ones_by_the_filter(asking: Off
     assert counted(asking, "replay", *mine, "--dry-run") == 1
     assert counted(asking, "replay", *mine, "--outcome", "timeout") == 0
     assert counted(asking, "replay", "--failed", "--label", "team=other") == 0
-    asking("schedules", "pause", "nowhere")  # A replay waits for its end.
+    asking("flows", "limit", "127.0.0.1:9", "--pause")  # A replay waits for its end.
     assert counted(asking, "replay", *mine, "--from", "2020-01-01T00:00:00Z") == 1
     cancelled = asking("runs", "cancel", run)
     assert (cancelled.code, cancelled.err) == (0, f"{run} is cancelled now\n")
     assert asking("runs", "replay", run).code == 5
-    asking("schedules", "resume", "nowhere")
+    asking("flows", "limit", "127.0.0.1:9")
 
 
 def test_deleting_answers_with_how_many(asking: Offbeat):

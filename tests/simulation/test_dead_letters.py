@@ -11,7 +11,7 @@ import pytest
 from engine.app import Engine
 from engine.core.errors import Conflict, Counted, Invalid, NotFound
 from engine.core.identity import parse_instant, schedule_id
-from engine.core.model import Outcome
+from engine.core.model import Outcome, Pause
 from engine.core.replay import Selection
 from engine.services import dead_letters
 from engine.services.dead_letters import Settled
@@ -226,6 +226,28 @@ def test_deleted_runs_stay_counted_and_are_not_filled_again(directory: Path) -> 
         assert world.rows("SELECT count(*) FROM attempt") == [(2,)]
 
     simulate(main, directory, START, answer=every_third_succeeds)
+
+
+def test_a_run_deleted_inside_a_counted_pause_is_counted_with_it(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", deadline_seconds=20, flow_key="held", **MINUTELY)
+            await engine.flows.put("held", rate=None, parallelism=20, paused=True)
+            await world.until("2026-11-30T12:00:58Z")
+            await engine.schedules.pause("x", Pause())  # The run of 12:01 is planned already.
+            await world.until("2026-11-30T12:01:30Z")
+            await engine.flows.put("held", rate=None, parallelism=20, paused=False)
+            await world.until("2026-11-30T12:03:30Z")
+            await engine.schedules.resume("x")
+            assert world.rows("SELECT count FROM counted_range") == [(2,)]
+            assert (await delete(engine, meant(reason="expired"))).count == 1
+            assert world.rows("SELECT reason, count FROM counted_range ORDER BY reason") == [
+                ("deleted", 1),
+                ("paused", 3),
+            ]
+            assert await unaccounted(engine) == 0
+
+    simulate(main, directory, START)
 
 
 def test_a_deleted_run_is_not_lost_behind_a_lost_one(directory: Path) -> None:
