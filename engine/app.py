@@ -24,6 +24,7 @@ from engine.loops import Loops
 from engine.secret_file import read_admin_key
 from engine.services.answers import Answers
 from engine.services.connector import trusting
+from engine.services.credentials import Credentials
 from engine.services.dispatcher import Dispatcher
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
@@ -208,8 +209,8 @@ class Engine:
         await api_reader.open()
         await herd_reader.open()  # Its own: a forecast reads for half a second.
         await self._read_keys(api_reader, admin, master=self._directory.master)
-        store = SqliteSecrets(self._writer, api_reader)
-        self._signing = SigningSecrets(store, self._directory.master)
+        master, store = self._directory.master, SqliteSecrets(self._writer, api_reader)
+        self._signing, self._credentials = SigningSecrets(store, master), Credentials(master)
         await self._signing.load()
         # Without keys, who reaches the engine is on its machine: its networks are theirs.
         keyless = not self.keys.required
@@ -219,6 +220,7 @@ class Engine:
         self._loops.start(self._writer.run())
         await self.tenants.load()
         await self._refuse_earlier_clock()
+        await self._credentials.check(self._journal.has_sealed_targets)
         progress = await self._journal.begin_life(self.clock.now_ms())
         await self.planner.start(progress)
         loops = (
@@ -266,7 +268,7 @@ class Engine:
     def _assemble(self, journal_reader: Reader, api_reader: Reader, herd_reader: Reader) -> None:
         config, clock, figures = self._config, self.clock, self.figures
         journal = self._journal = SqliteJournal(self._writer, journal_reader)
-        journal.on_skip = figures.skip
+        journal.on_skip, journal.open_target = figures.skip, self._credentials.open
         waiting = self.waiting = Waiting(clock.now_ms(), slots=config.concurrency)
         self.planner = Planner(
             clock,
@@ -353,6 +355,7 @@ class Engine:
             secrets=self._signing,
             interval_seconds_min=self.tenants.interval_seconds_min,
             egress=self.refusal,
+            credentials=self._credentials,
         )
         # A keyless or embedded engine works as the tenant of its settings.
         own = self.of(self.tenant)

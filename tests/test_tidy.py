@@ -57,6 +57,7 @@ PLACES = {
         "engine/cli/",
     ),
     "aiosqlite": ("engine/store/",),
+    "cryptography": ("engine/services/credentials.py",),
     "sqlite3": ("engine/store/", "engine/app.py"),
     "uvloop": ("engine/process.py",),
     "click": ("engine/cli/",),
@@ -64,7 +65,8 @@ PLACES = {
 }
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DEPENDENCIES = {re.split(r"[<>=]", text)[0].replace("-", "_") for text in PROJECT["dependencies"]}
+REQUIREMENTS = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["encryption"]]
+DEPENDENCIES = {re.split(r"[<>=]", text)[0].replace("-", "_") for text in REQUIREMENTS}
 CORE_PACKAGES = {"croniter", "idna"}
 IMPURE = (
     {"asyncio", "logging", "random", "secrets", "time", "threading", "multiprocessing"}

@@ -84,6 +84,8 @@ class Target:
     body: bytes = b""
     body_kind: BodyKind = "none"
     timeout_seconds: int = 15
+    sealed: tuple[tuple[str, str], ...] = ()
+    """Credentials by header, encrypted; `headers` has a mask there, until the target is opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ take a body away). The JSON text `null` is sent as `"body": "null"` with the hea
 from base64 import b64decode, b64encode
 from typing import Any
 
+from engine.core.credentials import masked
 from engine.core.errors import Fault
 from engine.core.fields import Fields
 from engine.core.header_rules import HEADER_NAME, HEADER_VALUE, HEADERS_MAX, read_headers
@@ -81,12 +82,12 @@ def read_target(value: object, faults: list[Fault], *, inproc: bool = False) -> 
 
 
 def write_target(target: Target) -> dict[str, Any]:
-    """The document that `read_target` reads as `target`."""
+    """The document that `read_target` reads as `target`, a mask for each credential."""
     own = _default_header(target.body_kind)
     document: dict[str, Any] = {
         "url": target.url,
         "method": target.method,
-        "headers": {name: value for name, value in target.headers if (name, value) != own},
+        "headers": {n: v for n, v in masked(target).items() if (n, v) != own},
         "timeout_seconds": target.timeout_seconds,
     }
     match target.body_kind:

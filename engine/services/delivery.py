@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
+from engine.core.credentials import without_credentials
 from engine.core.identity import Signer
 from engine.core.model import Outcome, State, Timing
 from engine.core.request import attempt_headers
@@ -56,6 +57,8 @@ def request_of(delivery: Delivery, signer: Signer) -> HttpRequest:
 def judge(delivery: Delivery, outcome: Outcome, now_ms: int) -> Ended:
     """What an outcome that came at `now_ms` makes of the run."""
     claim = delivery.claim
+    if claim.target.sealed:
+        outcome = without_credentials(outcome, claim.target)
     decision = decide(
         claim.retry,
         delivery.key,

@@ -1,6 +1,7 @@
 """Schedules as a tenant works with them: each write goes to disk, then the loops learn of it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from engine.clock import Clock
@@ -13,6 +14,7 @@ from engine.core.labels import ScheduleFilter
 from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
 from engine.core.once import Record
 from engine.core.timetable import interval_seconds
+from engine.services.credentials import Credentials
 from engine.store import DueRun, KnownTimetable, Stored
 
 
@@ -91,10 +93,11 @@ class Schedules:
         subsecond: bool,
         interval_seconds_min: Callable[[str], int],
         egress: Refusal,
+        credentials: Credentials,
     ) -> None:
         """`subsecond`: the setting `jitter.subsecond`; `interval_seconds_min`: the least interval
         that a tenant's schedules may have; `egress`: judges the address of a target that has one
-        for a host."""
+        for a host; `credentials`: seals its headers."""
         self._clock = clock
         self._store = store
         self._agenda = agenda
@@ -103,6 +106,7 @@ class Schedules:
         self._subsecond = subsecond
         self._interval_seconds_min = interval_seconds_min
         self._egress = egress
+        self._credentials = credentials
 
     async def put(
         self,
@@ -122,7 +126,7 @@ class Schedules:
             )
         self._check(draft)
         stored = await self._store.put(
-            draft, self._clock.now_ms(), if_match=if_match, record=record
+            self._sealed(draft), self._clock.now_ms(), if_match=if_match, record=record
         )
         return self._learn(stored)
 
@@ -134,7 +138,8 @@ class Schedules:
         A dry run says what would come of it, and nothing does.
         """
         refusals = [self._refusal(draft) for draft in drafts]
-        rest = [draft for draft, refusal in zip(drafts, refusals, strict=True) if not refusal]
+        pairs = zip(drafts, refusals, strict=True)
+        rest = [self._sealed(draft) for draft, refusal in pairs if not refusal]
         now_ms = self._clock.now_ms()
         stored = iter(await self._store.put_many(rest, now_ms, dry_run=dry_run))
         results = [refusal or next(stored) for refusal in refusals]
@@ -150,7 +155,7 @@ class Schedules:
         def checked(schedule: Schedule) -> Draft:
             draft = change(schedule)
             self._check(draft)
-            return draft
+            return self._sealed(draft)
 
         stored = await self._store.update(
             self._identify(name), checked, self._clock.now_ms(), if_match=if_match
@@ -201,7 +206,11 @@ class Schedules:
 
     def _refusal(self, draft: Draft) -> Invalid | None:
         """Why the tenant may not have this schedule."""
-        faults = [*self._interval_faults(draft), *self._address_faults(draft)]
+        faults = [
+            *self._interval_faults(draft),
+            *self._address_faults(draft),
+            *self._credentials.faults(draft.definition.target),
+        ]
         return Invalid(*faults) if faults else None
 
     def _interval_faults(self, draft: Draft) -> Iterator[Fault]:
@@ -224,6 +233,13 @@ class Schedules:
         literal = literal_of(draft.definition.target.url)
         if literal is not None and (refusal := self._egress(*literal)):
             yield Fault("/target/url", refusal)
+
+    def _sealed(self, draft: Draft) -> Draft:
+        target = draft.definition.target
+        sealed = self._credentials.seal(self._tenant, target)
+        if sealed is target:
+            return draft
+        return replace(draft, definition=replace(draft.definition, target=sealed))
 
     def _identify(self, name: str) -> str:
         """A name's id. Only this tenant's ids can be made this way: another's are not to be had."""

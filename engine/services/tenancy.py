@@ -14,6 +14,7 @@ from engine.core.egress import Refusal
 from engine.services.attribution import Attributions, AttributionStore
 from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
+from engine.services.credentials import Credentials
 from engine.services.dead_letters import DeadLetters, DeadLetterStore
 from engine.services.flows import Flows, FlowStore
 from engine.services.forecast import Forecasts
@@ -73,11 +74,12 @@ class Tenancy:
         secrets: SigningSecrets,
         interval_seconds_min: Callable[[str], int],
         egress: Refusal,
+        credentials: Credentials,
     ) -> None:
         """`forecasts`: the node's; `rate`: the bucket's.
 
         `interval_seconds_min`: the least that a tenant's schedules may have; `egress`: judges the
-        addresses that they call.
+        addresses that they call; `credentials`: seals the headers that they send.
         """
         self._clock = clock
         self._stores = stores
@@ -89,6 +91,7 @@ class Tenancy:
         self._secrets = secrets
         self._interval_seconds_min = interval_seconds_min
         self._egress = egress
+        self._credentials = credentials
         self.of = lru_cache(TENANTS_KEPT)(self._of)
 
     def _of(self, tenant: str) -> TenantServices:
@@ -107,6 +110,7 @@ class Tenancy:
                 subsecond=self._subsecond,
                 interval_seconds_min=self._interval_seconds_min,
                 egress=self._egress,
+                credentials=self._credentials,
             ),
             runs=Runs(clock, stores.runs, waiting, tenant=tenant),
             flows=Flows(stores.flows, waiting, tenant=tenant),

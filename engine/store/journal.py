@@ -63,6 +63,8 @@ class SqliteJournal:
         self._targets: OrderedDict[int, Target] = OrderedDict()
         self.on_skip: Callable[[], None] = lambda: None
         """Called for each row that this version cannot read, and leaves alone."""
+        self.open_target: Callable[[str, Target], Target] = lambda _, target: target
+        """Makes of a tenant's target, as it is stored, what is sent."""
 
     async def begin_life(self, now_ms: int) -> Progress:
         return await self._writer.submit(lambda db: _begin_life(db, now_ms))
@@ -73,6 +75,11 @@ class SqliteJournal:
             return int(instant)
 
         return await self._reader.read(last)
+
+    async def has_sealed_targets(self) -> bool:
+        """Whether a credential is stored, so that sending it takes what sealed it."""
+        rows = await self._reader.read(lambda db: db.execute(SQL["has_sealed_targets"]).fetchall())
+        return rows == [(1,)]
 
     async def timetables(self) -> list[KnownTimetable]:
         rows = await self._reader.read(lambda db: db.execute(SQL["list_timetables"]).fetchall())
@@ -210,7 +217,7 @@ class SqliteJournal:
             attempt=row[6] + 1,
             granted_from=row[7],
             first_attempt_at_ms=row[8],
-            target=self._target(db, row[9]),
+            target=self._target(db, row[9], row[12]),
             schedule_id=row[10],
             schedule_name=row[11],
             tenant=row[12],
@@ -221,11 +228,11 @@ class SqliteJournal:
             is_exclusive=row[18] != "allow",
         )
 
-    def _target(self, db: sqlite3.Connection, target_id: int) -> Target:
+    def _target(self, db: sqlite3.Connection, target_id: int, tenant: str) -> Target:
         target = self._targets.get(target_id)
         if target is None:
             (row,) = named_rows(db, SQL["get_target"], (target_id,))
-            target = target_of(row)
+            target = self.open_target(tenant, target_of(row))
             if len(target.body) <= TARGET_BYTES_CACHED_MAX:
                 self._targets[target_id] = target
                 if len(self._targets) > TARGETS_CACHED_MAX:

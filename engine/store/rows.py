@@ -77,10 +77,13 @@ def trigger_of(spec: str | None, at_ms: int | None, written: str | None = None) 
 def target_values(target: Target) -> tuple[Any, ...]:
     """The target's row for `insert_target`, its digest first: equal content is equal identity."""
     headers = orjson.dumps(target.headers).decode()
-    rest = (target.method, headers, target.body_kind, target.timeout_seconds)
-    content = "{}\0{}\0{}\0{}\0{}\0".format(target.url, *rest).encode()
+    sealed = orjson.dumps(target.sealed).decode() if target.sealed else None
+    rest = (target.body_kind, target.timeout_seconds)
+    # Two texts of JSON in one field: no headers alone read like them.
+    fields = (target.url, target.method, headers + (sealed or ""), *rest)
+    content = "{}\0{}\0{}\0{}\0{}\0".format(*fields).encode()
     digest = hashlib.sha256(content + target.body).digest()
-    return (digest, target.url, target.method, headers, target.body, *rest[2:])
+    return (digest, target.url, target.method, headers, target.body, *rest, sealed)
 
 
 def target_of(row: sqlite3.Row) -> Target:
@@ -88,11 +91,16 @@ def target_of(row: sqlite3.Row) -> Target:
     return Target(
         url=row["url"],
         method=row["method"],
-        headers=tuple((name, value) for name, value in orjson.loads(row["headers"])),
+        headers=_pairs(row["headers"]),
         body=row["body"],
         body_kind=row["body_kind"],
         timeout_seconds=row["timeout_seconds"],
+        sealed=_pairs(row["sealed"]) if row["sealed"] else (),
     )
+
+
+def _pairs(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in orjson.loads(text))
 
 
 def retry_text(retry: RetryPolicy) -> str | None:

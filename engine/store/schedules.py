@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from engine.core.credentials import keep_credentials
 from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError
 from engine.core.flow import default_key
 from engine.core.missed import MISSED_AFTER_MS
@@ -71,6 +72,7 @@ def put_draft(
     previous = schedule_of(row) if row is not None and live else None  # Unreadable: replaced.
     current = None if previous is None else previous.revision
     check_revision(if_match, current if live else NOTHING)
+    draft = keep_credentials(draft, previous)
     return _store(db, draft, previous, row=row, now_ms=now_ms)
 
 

@@ -50,24 +50,27 @@ WHERE s.deleted_at IS NULL AND s.paused_at IS NULL
 GROUP BY t.id;
 
 -- name: insert_target
-INSERT INTO target (digest, url, method, headers, body, body_kind, timeout_seconds)
-VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id;
+INSERT INTO target (digest, url, method, headers, body, body_kind, timeout_seconds, sealed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id;
 
 -- name: get_target
-SELECT url, method, headers, body, body_kind, timeout_seconds FROM target WHERE id = ?;
+SELECT url, method, headers, body, body_kind, timeout_seconds, sealed FROM target WHERE id = ?;
+
+-- name: has_sealed_targets
+SELECT EXISTS (SELECT 1 FROM target WHERE sealed IS NOT NULL);
 
 -- name: has_schedule
 -- Before `get_schedule`, whose fifty columns are dear to look for in vain: a batch is mostly new.
 SELECT 1 FROM schedule WHERE public_id = ?;
 
 -- name: get_schedule
-SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, tt.spec
+SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, t.sealed, tt.spec
 FROM schedule s JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt.id = s.timetable_id
 WHERE s.public_id = ?;
 
 -- name: list_schedules
 -- In the order of the ids: json_each is the outer loop.
-SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, tt.spec
+SELECT s.*, t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, t.sealed, tt.spec
 FROM json_each(?) chosen CROSS JOIN schedule s ON s.id = chosen.value
 JOIN target t ON t.id = s.target_id LEFT JOIN timetable tt ON tt.id = s.timetable_id
 WHERE s.deleted_at IS NULL;
