@@ -179,6 +179,8 @@ class _Herd:
             self._find("forged", request.schedule)
         if request.flags & WRONG_KEY:
             self._find("wrong_key", request.schedule)
+        if not before:
+            return
         if any(earlier.attempt == request.attempt for earlier in before):
             self._find("duplicate", request.schedule)
         if any(earlier.flags & ACCEPTED for earlier in before) and not self._crashed(before[-1]):

@@ -135,7 +135,7 @@ class Runs:
         self.next_ms.append(run.next_ms)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)  # asyncio asks for it when a run ends, in vain.
 class Evidence:
     """All that one experiment left behind.
 
