@@ -132,6 +132,17 @@ def test_a_key_is_shown_again_and_kept_nowhere(node, tmp_path):
     assert other != text
 
 
+def test_a_credential_is_in_no_answer_that_is_kept(node, tmp_path):
+    canary = "Bearer canary-of-acme-0123456789"
+    asked = UNNAMED | {"target": {**TARGET, "headers": {"Authorization": canary}}}
+    first = post(node, "/v1/schedules", asked, once="a-1")
+    assert first.status == 201, first.text
+    assert post(node, "/v1/schedules", asked, once="a-1").text == first.text
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
+    assert first.json["name"].encode() in stored
+    assert canary.encode() not in stored + first.text.encode()
+
+
 @pytest.mark.parametrize("key", ["", '""', "a b", "é", "x" * 256, '"a', "a\\b"])
 def test_what_is_no_key_is_refused(node, key):
     answer = post(node, "/v1/schedules", UNNAMED, once=key)
