@@ -19,13 +19,13 @@ from engine.core.addresses import Address
 from engine.core.bucket import TokenBucket
 from engine.core.egress import Egress
 from engine.core.errors import ConfigError
-from engine.core.identity import format_instant
 from engine.loops import Loops
 from engine.secret_file import read_admin_key
 from engine.services.answers import Answers
 from engine.services.connector import trusting
 from engine.services.credentials import Credentials
 from engine.services.dispatcher import Dispatcher
+from engine.services.events import Events
 from engine.services.figures import Figures
 from engine.services.forecast import Forecasts
 from engine.services.forecast_audit import ForecastAudit
@@ -56,7 +56,7 @@ from engine.store.audit import SqliteAudit
 from engine.store.backfill import SqliteBackfills
 from engine.store.database import WAL_RESET_FIXED
 from engine.store.dead_letters import SqliteDeadLetters
-from engine.store.directory import DataDirectory, hold
+from engine.store.directory import DataDirectory, hold, refuse_earlier_clock
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
 from engine.store.monitor import SqliteHerdRecords
@@ -123,6 +123,7 @@ class Engine:
         if self._state != "running":
             return
         self._state = "stopping"
+        self.end_streams()
         self.dispatcher.stop()
         try:
             async with asyncio.timeout(self._config.drain_timeout_seconds):
@@ -219,7 +220,8 @@ class Engine:
         self._assemble_tenancy(api_reader)
         self._loops.start(self._writer.run())
         await self.tenants.load()
-        await self._refuse_earlier_clock()
+        last_ms = await self._journal.last_instant_ms()
+        refuse_earlier_clock(self._config.clock_start_ms, last_ms)
         await self._credentials.check(self._journal.has_sealed_targets)
         progress = await self._journal.begin_life(self.clock.now_ms())
         await self.planner.start(progress)
@@ -235,6 +237,7 @@ class Engine:
             self.scaler,
             self.keys,
             self.nodes,
+            self._events,
         )
         for loop in loops:
             self._loops.start(loop.run())
@@ -326,6 +329,10 @@ class Engine:
         self.planner.on_return = self.recovery.returned
         self.planner.on_arrivals = self.monitor.arrived
         self.dispatcher.on_start = self.monitor.started
+        events = self._events = Events(clock, figures, herd_second=self.monitor.last_second)
+        self.end_streams = events.end_streams
+        self.dispatcher.on_claimed, self.dispatcher.on_expired = events.claimed, events.expired
+        self.dispatcher.on_recorded = events.recorded
         self.registry.register(self._metrics())
 
     def _assemble_tenancy(self, api_reader: Reader) -> None:
@@ -350,6 +357,7 @@ class Engine:
             self.planner,
             self.waiting,
             forecasts=self.forecasts,
+            events=self._events,
             rate=self._config.rate,
             subsecond=self.subsecond,
             secrets=self._signing,
@@ -361,7 +369,7 @@ class Engine:
         own = self.of(self.tenant)
         self.schedules, self.runs, self.flows = own.schedules, own.runs, own.flows
         self.backfills, self.audit, self.secrets = own.backfills, own.audit, own.secrets
-        self.attributions = own.attributions
+        self.attributions, self.events = own.attributions, own.events
 
     def _on_planned(self) -> None:
         self.loader.wake()
@@ -376,18 +384,10 @@ class Engine:
             plan=self.planner,
             sights=self.monitor,
             nodes=self.nodes,
+            streams=self._events,
             is_ready=lambda: not self.unready(),
             is_writable=lambda: self._writer.trouble is None,
         )
-
-    async def _refuse_earlier_clock(self) -> None:
-        start_ms = self._config.clock_start_ms
-        last_ms = await self._journal.last_instant_ms()
-        if start_ms is not None and start_ms < last_ms:
-            raise ConfigError(
-                f"--clock-start {format_instant(start_ms)} is before {format_instant(last_ms)}, "
-                "this data directory's last instant: name another --data-dir or a later instant"
-            )
 
     async def _release(self) -> None:
         await self._loops.stop()

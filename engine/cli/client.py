@@ -33,6 +33,8 @@ from engine.core.url_rules import wire_url
 # An engine that accepts a connection answers within milliseconds; a batch of 100,000 takes 10 s.
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 300
+# Three times as long as an event stream is silent.
+SILENT_SECONDS = 45
 # The API's largest page.
 PAGE_ROWS = 1_000
 
@@ -88,6 +90,25 @@ class Client:
             cursor = page["next_cursor"]
             if cursor is None:
                 return
+
+    def events(
+        self, path: str, *, after: str | None, **query: object
+    ) -> Iterator[tuple[str | None, str | None, Any]]:
+        """Server-sent events as (name, id, document), from the one after the id `after` on.
+
+        Ends with the stream, and when nothing came for longer than the engine is ever silent.
+        """
+        params = {name: str(value) for name, value in query.items() if value is not None}
+        headers = {} if after is None else {"Last-Event-ID": after}
+        try:
+            response = self._runner.run(self._listen(path, params, headers))
+            while block := self._runner.run(_block(response)):
+                fields = dict(line.split(": ", 1) for line in block.split("\n") if line[1:])
+                if fields.keys() & {"id", "data"}:
+                    data = _json(fields.get("data", "null"))
+                    yield fields.get("event"), fields.get("id"), data
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise NoServer(f"the events of {self._server} broke off") from error
 
     def batch(
         self, documents: Iterable[Mapping[str, Any]], *, dry_run: bool = False
@@ -156,6 +177,17 @@ class Client:
         ) as response:
             return response.status, await response.text()
 
+    async def _listen(
+        self, path: str, params: Mapping[str, str], headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
+        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=SILENT_SECONDS)
+        response = await self._session.get(
+            self._origin + path, params=params, headers=headers, timeout=timeout
+        )
+        if response.status >= 400:
+            raise _error(response.status, await response.text())
+        return response
+
     def _nobody(self, error: OSError) -> str:
         if not isinstance(error, ConnectionRefusedError | FileNotFoundError):
             return f"no engine can be reached at {self._server}: {error.strerror or error}"
@@ -185,6 +217,14 @@ def _read_address(server: str) -> tuple[str, Path | None]:
     if parts.scheme == "http" and parts.port is None:
         raise ValueError(f"write its port, as in http://{parts.netloc}:{DEFAULT_PORT}")
     return origin, None
+
+
+async def _block(response: aiohttp.ClientResponse) -> str:
+    """The next block of a stream; empty at its end."""
+    try:
+        return (await response.content.readuntil(b"\n\n")).decode()
+    except asyncio.IncompleteReadError:
+        return ""
 
 
 def _json(text: str) -> Any:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import click
 
 from engine.cli.client import Client
+from engine.cli.following import Following, json_line, show_line
 from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import show_json, show_table, talk
 from engine.core.identity import format_instant
@@ -34,6 +35,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
     epilog=example(
         "offbeat runs",
         "offbeat runs --schedule nightly-report --state failed -o json",
+        "offbeat runs --follow",
         "offbeat runs replay --failed --schedule nightly-report",
     ),
 )
@@ -47,6 +49,7 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
     show_default=True,
     help="How many.",
 )
+@click.option("--follow", is_flag=True, help="And then whatever changes, oldest first.")
 @server
 @output
 @click.pass_context
@@ -56,11 +59,15 @@ def command(
     schedule: str | None,
     state: str | None,
     limit: int,
+    follow: bool,
     server: Server,
     form: str,
 ) -> None:
     """List runs, newest first, or do something to some."""
     if context.invoked_subcommand is not None:
+        return
+    if follow:
+        _follow(server, form, schedule=schedule, state=state, limit=limit)
         return
     with Client(server) as client:
         rows = list(client.rows("/v1/runs", limit=limit, schedule=schedule, state=state))
@@ -68,6 +75,17 @@ def command(
         show_json(rows)
     else:
         show_table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in rows])
+
+
+def _follow(
+    server: Server, form: str, *, schedule: str | None, state: str | None, limit: int
+) -> None:
+    """Until it is interrupted."""
+    columns = _COLUMNS[:-1]
+    with Client(server) as client:
+        for row in Following(client, schedule=schedule, limit=limit).rows():
+            if state in (None, row["state"]):
+                click.echo(json_line(row) if form == "json" else show_line(row, columns))
 
 
 @command.command(

@@ -253,3 +253,15 @@ class Run:
     first_attempt_at_ms: int | None
     ended_at_ms: int | None
     planned_at_ms: int | None = None
+
+
+class Finished(NamedTuple):
+    """A run that ended when its turn came, without an attempt; `attempts`: those before."""
+
+    state: State
+    reason: str
+    tenant: str
+    schedule_id: str
+    schedule_name: str
+    scheduled_for_ms: int
+    attempts: int

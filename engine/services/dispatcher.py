@@ -11,7 +11,7 @@ would cost more than the bookkeeping of the request. How it ended is for the rec
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -27,7 +27,7 @@ from engine.services.recorder import RETRY_SECONDS, Recorder
 from engine.services.transport import Transport
 from engine.services.waiting import Waiting
 from engine.services.waits import Taking, Waits
-from engine.store import Claim, HeldRun, Journal
+from engine.store import Claim, Claimed, Ended, HeldRun, Journal
 
 CLAIM_RUNS_MAX = 256
 """Runs in one claim: 3 ms of the disk's time, and the attempts that a crash repeats."""
@@ -89,6 +89,10 @@ class Dispatcher:
         self.on_room: Callable[[], None] = lambda: None
         self.on_recovery: Callable[[int], None] = lambda _: None
         self.on_start: Callable[[Claim, int], None] = lambda _claim, _at_ms: None
+        # Once a batch, when it is on disk.
+        self.on_claimed: Callable[[Claimed, int], None] = lambda _claimed, _at_ms: None
+        self.on_recorded: Callable[[Sequence[Ended]], None] = lambda _: None
+        self.on_expired: Callable[[Sequence[Claim], int], None] = lambda _claims, _at_ms: None
 
     @property
     def inflight(self) -> int:
@@ -172,8 +176,9 @@ class Dispatcher:
             self._claimed.append((claim, run, taking))
         for run in by_key.values():
             self._waiting.withdraw(run, self._clock.monotonic_ms())
-        for state, reason in claimed.ended:
-            self._figures.end(state, reason)
+        for finished in claimed.ended:
+            self._figures.end(finished.state, finished.reason)
+        self.on_claimed(claimed, taken_ms)
         self._waiting.bring_forward(claimed.due, self._clock.now_ms())
         self.on_room()
         return len(runs)
@@ -202,6 +207,7 @@ class Dispatcher:
             for _, run in late:
                 self._waiting.withdraw(run, self._clock.monotonic_ms())
                 self._figures.end(State.FAILED, "expired")
+            self.on_expired([claim for claim, _ in late], self._clock.now_ms())
             self._waiting.bring_forward(due, self._clock.now_ms())
 
     def _take(self, now_ms: int) -> list[HeldRun]:
@@ -310,7 +316,8 @@ class Dispatcher:
         self._recorder.add(judge(delivery, outcome, self._clock.now_ms()))
         self._wake.set()
 
-    def _recorded(self) -> None:
+    def _recorded(self, batch: Sequence[Ended]) -> None:
+        self.on_recorded(batch)
         self.on_room()
         self._wake.set()
 

@@ -71,6 +71,7 @@ class Figures:
         self.planned_rows = 0
         self.clock_jumps = 0
         self.rows_skipped = 0
+        self.streams_dropped = 0
 
     def first_attempt(
         self, trigger: str, *, scheduled_for_ms: int, fire_after_ms: int, started_at_ms: int

@@ -97,6 +97,10 @@ class Keys:
                 return key
         return None
 
+    def knows(self, key: ApiKey) -> bool:
+        """Whether a key that was found is still one: it may have been revoked since."""
+        return key is self._of_file or key.key_id in self._keys
+
     def wait_ms(self, key: ApiKey) -> int:
         """Count a request of a key: 0, or how long it has to wait for the next."""
         now_ms = self._clock.monotonic_ms()

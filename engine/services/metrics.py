@@ -26,6 +26,8 @@ COUNTERS = {
     "scheduler_clock_jumps": "Steps of the calendar by more than 1 s against the monotonic clock: "
     "somebody set it, or the machine was suspended.",
     "scheduler_rows_skipped": "Rows of the journal that this version cannot read and passed over.",
+    "scheduler_event_streams_dropped": "Clients of /v1/events that were let go because they did "
+    "not read what was sent to them.",
 }
 
 HISTOGRAMS = {
@@ -60,6 +62,7 @@ GAUGES = {
     "scheduler_planner_lag_seconds": "How far planning is behind the instant 5 s from now. Up to "
     "3.5 s is normal, since it goes by steps and spares the disk while there is nothing to plan; "
     "above 5 s runs are late because of it.",
+    "scheduler_event_streams": "Clients of /v1/events that listen now.",
     "scheduler_ready": "1 when the engine can do its work, as /readyz says; else 0.",
     "scheduler_journal_writable": "1 when the last commit succeeded; 0 while the disk refuses.",
 }
@@ -125,6 +128,13 @@ class Nodes(Protocol):
     def desired(self) -> int: ...
 
 
+class Streams(Protocol):
+    """Who listens to events."""
+
+    @property
+    def open_streams(self) -> int: ...
+
+
 class Sights(Protocol):
     """What the monitor sees now: ratios by stage, and 1 for one of the verdicts."""
 
@@ -146,6 +156,7 @@ class Metrics:
     plan: Plan
     sights: Sights
     nodes: Nodes
+    streams: Streams
     is_ready: Callable[[], bool]
     is_writable: Callable[[], bool]
 
@@ -158,6 +169,7 @@ class Metrics:
             ("scheduler_planned_rows", figures.planned_rows),
             ("scheduler_clock_jumps", figures.clock_jumps),
             ("scheduler_rows_skipped", figures.rows_skipped),
+            ("scheduler_event_streams_dropped", figures.streams_dropped),
         ):
             yield CounterMetricFamily(name, COUNTERS[name], value=count)
         yield from self._histograms()
@@ -198,6 +210,7 @@ class Metrics:
             "scheduler_desired_nodes": self.nodes.desired,
             "scheduler_wheel_timers": len(self.queue),
             "scheduler_planner_lag_seconds": lag_ms / 1_000,
+            "scheduler_event_streams": self.streams.open_streams,
             "scheduler_ready": self.is_ready(),
             "scheduler_journal_writable": self.is_writable(),
         }

@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from engine.clock import Clock
 from engine.core.amplification import SLO_SECONDS, StageFigures, volume
@@ -64,6 +64,18 @@ class Sight:
     verdict: Verdict
     volume: float
     timetables: tuple[tuple[int, int], ...] = ()
+
+
+class HerdSecond(NamedTuple):
+    """The node at an instant, and its three curves in the second before."""
+
+    at_ms: int
+    backlog: int
+    tokens: int
+    verdict: VerdictName
+    demand: int
+    planned: int
+    served: int
 
 
 @dataclass(slots=True, eq=False)
@@ -150,6 +162,14 @@ class Monitor:
         if self._seen is None or not 0 <= now_ms - self._seen.at_ms < TICK_MS:
             self._seen = self._look(now_ms)
         return self._seen
+
+    def last_second(self) -> HerdSecond:
+        """What changes from second to second."""
+        now_ms = self._clock.now_ms()
+        before_ms = now_ms // 1_000 * 1_000 - 1_000
+        curves = [getattr(self._curves, stage).seconds.window(before_ms, 1)[0] for stage in STAGES]
+        backlog, tokens, verdict = self._ready(), self._tokens(), self.current().verdict.name
+        return HerdSecond(now_ms, backlog, tokens, verdict, *curves)
 
     def last_hour(self) -> Figures:
         """The figures of the last hour."""

@@ -6,7 +6,7 @@ of it waits the dispatcher claims nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.clock import Clock
 from engine.core.errors import Unavailable
@@ -30,7 +30,7 @@ class Recorder:
         self._figures = figures
         self._outcomes: deque[Ended] = deque()
         self._wake = asyncio.Event()
-        self.on_recorded: Callable[[], None] = lambda: None
+        self.on_recorded: Callable[[Sequence[Ended]], None] = lambda _: None
 
     def __len__(self) -> int:
         return len(self._outcomes)
@@ -57,7 +57,7 @@ class Recorder:
                 self._outcomes.popleft()
             self._waiting.bring_forward(due, self._clock.now_ms())
             self._settle(batch)
-            self.on_recorded()
+            self.on_recorded(batch)
 
     def _settle(self, batch: list[Ended]) -> None:
         """Count what is on disk now, and hold the retries."""

@@ -1,5 +1,5 @@
-"""The engine as each tenant sees it: its own schedules, runs, flows, backfills, audit, delays
-and secrets.
+"""The engine as each tenant sees it: its own schedules, runs, flows, backfills, audit, delays,
+events and secrets.
 
 What is made for one tenant cannot name another's: each service below takes the tenant once, here,
 and puts it into every question to the store.
@@ -16,6 +16,7 @@ from engine.services.audit import Audit, AuditStore
 from engine.services.backfill import Backfills, BackfillStore
 from engine.services.credentials import Credentials
 from engine.services.dead_letters import DeadLetters, DeadLetterStore
+from engine.services.events import Events, TenantEvents
 from engine.services.flows import Flows, FlowStore
 from engine.services.forecast import Forecasts
 from engine.services.runs import Runs, RunStore
@@ -56,6 +57,7 @@ class TenantServices:
     audit: Audit
     forecasts: Forecasts
     attributions: Attributions
+    events: TenantEvents
 
 
 class Tenancy:
@@ -69,6 +71,7 @@ class Tenancy:
         waiting: Waiting,
         *,
         forecasts: Forecasts,
+        events: Events,
         rate: int,
         subsecond: bool,
         secrets: SigningSecrets,
@@ -76,7 +79,7 @@ class Tenancy:
         egress: Refusal,
         credentials: Credentials,
     ) -> None:
-        """`forecasts`: the node's; `rate`: the bucket's.
+        """`forecasts`, `events`: the node's; `rate`: the bucket's.
 
         `interval_seconds_min`: the least that a tenant's schedules may have; `egress`: judges the
         addresses that they call; `credentials`: seals the headers that they send.
@@ -86,6 +89,7 @@ class Tenancy:
         self._agenda = agenda
         self._waiting = waiting
         self._forecasts = forecasts
+        self._events = events
         self._rate = rate
         self._subsecond = subsecond
         self._secrets = secrets
@@ -121,4 +125,5 @@ class Tenancy:
             audit=Audit(clock, stores.audit, tenant=tenant),
             forecasts=self._forecasts.of(tenant),
             attributions=Attributions(stores.attributions, tenant=tenant),
+            events=self._events.of(tenant),
         )

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from engine.core.herd_record import HerdRecord
 from engine.core.model import (
+    Finished,
     Outcome,
     RetryPolicy,
     Schedule,
@@ -173,13 +174,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """The outcome of one claim: what to send, and what ended without an attempt, by disposition.
+    """The outcome of one claim: what to send, and what ended without an attempt.
 
     `due`: runs that waited in line and may try again.
     """
 
     claims: tuple[Claim, ...]
-    ended: tuple[tuple[State, str], ...]
+    ended: tuple[Finished, ...]
     due: tuple[HeldRun, ...] = ()
 
 

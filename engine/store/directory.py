@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.core.errors import DataDirectoryLocked
+from engine.core.errors import ConfigError, DataDirectoryLocked
+from engine.core.identity import format_instant
 from engine.store.access import refuse_strangers
 from engine.store.database import DATABASE_NAME, inspect, prepare, take_lock
 from engine.store.master_key import master_key, remember_key
@@ -57,6 +58,15 @@ async def hold(
         os.close(lock)
         raise
     return DataDirectory(path=path, master=master, lock=lock)
+
+
+def refuse_earlier_clock(start_ms: int | None, last_ms: int) -> None:
+    """Raise ConfigError when a clock would start before the last instant of the journal."""
+    if start_ms is not None and start_ms < last_ms:
+        raise ConfigError(
+            f"--clock-start {format_instant(start_ms)} is before {format_instant(last_ms)}, "
+            "this data directory's last instant: name another --data-dir or a later instant"
+        )
 
 
 async def _lock(directory: Path, timeout_seconds: float) -> int:

@@ -2,14 +2,14 @@
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import orjson
 import structlog
 
 from engine.core.admission import Admission, admit
-from engine.core.model import RunTrigger, State, Target
+from engine.core.model import Finished, RunTrigger, State, Target
 from engine.store import (
     AtSlice,
     Backlog,
@@ -173,11 +173,13 @@ class SqliteJournal:
         keys = orjson.dumps([run[1:3] for run in runs]).decode()
         claims: list[Claim] = []
         held: list[dict[str, int]] = []
-        finished: list[dict[str, Any]] = []
+        finished: list[Finished] = []
+        ends: list[dict[str, Any]] = []
         lines = overlap.Lines(db, now_ms)
         (unjudged_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
         (listed,) = db.execute(SQL["list_claims"], {"keys": keys}).fetchone()
-        for row in orjson.loads(listed):
+        rows = orjson.loads(listed)
+        for row in rows:
             key = {"scheduled_for": row[0], "schedule_id": row[1], "now": now_ms}
             match _admission(row, unjudged_ms, now_ms, lines):
                 case Admission.CLAIM:
@@ -187,17 +189,16 @@ class SqliteJournal:
                     held.append(key)
                 case Admission.DROP | Admission.WAIT:
                     pass
-                case ends:
-                    state, reason = _ENDS[ends]
-                    finished.append({**key, "state": state, "reason": reason})
+                case end:
+                    finished.append(_finished(row, end))
+                    ends.append({**key, "state": finished[-1].state, "reason": finished[-1].reason})
         # The exclusive ones are claimed already.
         free = [(c.scheduled_for_ms, c.schedule_row) for c in claims if not c.is_exclusive]
         db.execute(SQL["claim_runs"], {"keys": orjson.dumps(free).decode(), "now": now_ms})
-        db.executemany(SQL["end_waiting_run"], finished)
+        db.executemany(SQL["end_waiting_run"], ends)
         db.executemany(SQL["hold_run"], held)
-        ended = [(f["state"], f["reason"]) for f in finished]
-        ended += [_ENDS[Admission.SUPERSEDE]] * lines.superseded
-        return Claimed(claims=tuple(claims), ended=tuple(ended), due=lines.moved_up())
+        finished += _superseded(lines.superseded, rows)
+        return Claimed(claims=tuple(claims), ended=tuple(finished), due=lines.moved_up())
 
     def _readable_claim(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim | None:
         try:
@@ -277,6 +278,27 @@ def _admission(
         overlap=row[18],
         catch_up=row[19],
     )
+
+
+def _finished(row: Sequence[Any], admission: Admission) -> Finished:
+    state, reason = _ENDS[admission]
+    return Finished(
+        state=state,
+        reason=reason,
+        tenant=row[12],
+        schedule_id=row[10],
+        schedule_name=row[11],
+        scheduled_for_ms=row[0],
+        attempts=row[6],
+    )
+
+
+def _superseded(runs: Set[tuple[int, int]], rows: Sequence[Sequence[Any]]) -> Iterator[Finished]:
+    """Runs that gave way to one of `rows`, which is of the same schedule."""
+    of_schedule = {row[1]: row for row in rows} if runs else {}
+    for scheduled_for_ms, schedule_row in runs:
+        newer = _finished(of_schedule[schedule_row], Admission.SUPERSEDE)
+        yield newer._replace(scheduled_for_ms=scheduled_for_ms, attempts=0)
 
 
 def _due(db: sqlite3.Connection, page: dict[str, Any], known: Callable[[int], bool]) -> DuePage:

@@ -17,7 +17,7 @@ own claim finds the earlier run there.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from engine.core.admission import Admission, admit_beside, waits_in_line
 from engine.core.model import CatchUp, Overlap, State
@@ -43,9 +43,9 @@ class Lines:
         self._displaced: set[RunId] = set()
 
     @property
-    def superseded(self) -> int:
-        """How many waiting runs were ended for a newer one."""
-        return len(self._displaced)
+    def superseded(self) -> Set[RunId]:
+        """The waiting runs that were ended for a newer one."""
+        return self._displaced
 
     def see(self, schedule_row: int) -> None:
         """A run of this schedule was brought forward, whatever becomes of it."""

@@ -62,8 +62,8 @@ def _caller(request: web.Request, route: Route) -> Caller:
     if wait_ms:
         raise _too_many(wait_ms)
     if not key.scope.allows(needed):
-        raise _insufficient(key.scope, needed)
-    return Caller(tenant=key.tenant, scope=key.scope)
+        raise insufficient(key.scope, needed)
+    return Caller(tenant=key.tenant, scope=key.scope, key=key)
 
 
 def _came_to_this_machine(request: web.Request) -> bool:
@@ -95,7 +95,8 @@ def _key(request: web.Request) -> ApiKey:
     return key
 
 
-def _insufficient(has: Scope, needed: Scope) -> Problem:
+def insufficient(has: Scope, needed: Scope) -> Problem:
+    """The problem of a key whose scope does not go so far."""
     challenge = f'{REALM}, error="insufficient_scope", scope="{needed}"'
     return Problem(
         403,

@@ -12,6 +12,7 @@ from engine.web import (
     batch,
     dead_letters,
     docs,
+    events,
     flows,
     herd,
     keys,
@@ -24,6 +25,7 @@ from engine.web import (
     tenants,
 )
 from engine.web.access import Route
+from engine.web.connection import keep_reserve
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.ports import ENGINE, EngineFace
@@ -58,6 +60,7 @@ ROUTES = (
     Route("GET", "/v1/runs/{id}", Scope.READ, runs.get_run),
     Route("POST", "/v1/runs/{id}:cancel", Scope.WRITE, runs.cancel_run),
     Route("POST", "/v1/runs/{id}:replay", Scope.WRITE, runs.replay_run),
+    Route("GET", "/v1/events", Scope.READ, events.get_events),
     Route("GET", "/v1/flows", Scope.READ, flows.list_flows),
     Route("GET", "/v1/flows/{key}", Scope.READ, flows.get_flow),
     Route("PUT", "/v1/flows/{key}", Scope.WRITE, flows.put_flow),
@@ -83,9 +86,11 @@ DESCRIPTION = docs.Description(ROUTES)
 def create_app(engine: EngineFace) -> web.Application:
     """The application to serve, or to mount in another one."""
     app = web.Application(
-        middlewares=[answer_problems, host_guard(engine.listen)], client_max_size=BODY_BYTES_MAX
+        middlewares=[answer_problems, keep_reserve, host_guard(engine.listen)],
+        client_max_size=BODY_BYTES_MAX,
     )
     app[ENGINE] = engine
     app[docs.DESCRIPTION] = DESCRIPTION
+    app.on_shutdown.append(events.end_streams)
     app.add_routes([route.definition() for route in ROUTES])
     return app

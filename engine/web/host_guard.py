@@ -2,7 +2,8 @@
 
 A page can make its own name resolve to 127.0.0.1 (DNS rebinding) and then read what the engine
 answers; its requests carry that name in Host. And a page can send a request anywhere without being
-allowed to read the answer; a browser then says in Origin where the page came from.
+allowed to read the answer; a browser then says in Origin where the page came from, and in
+Sec-Fetch-Site (W3C Fetch Metadata) how far that is from here.
 """
 
 import re
@@ -15,6 +16,9 @@ from engine.config import is_private
 from engine.web.problems import Problem
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+OWN_SITES = frozenset({"same-origin", "none"})
+"""What a browser says of a page of ours, and of what a person typed."""
 
 
 def host_guard(listen: str) -> Middleware:
@@ -33,6 +37,7 @@ def host_guard(listen: str) -> Middleware:
             )
         origin = request.headers.get("Origin")
         foreign = origin is not None and origin.partition("://")[2] != host
+        foreign |= request.headers.get("Sec-Fetch-Site", "none") not in OWN_SITES
         if foreign and request.method not in SAFE_METHODS:
             raise Problem(403, "cross_origin", "web pages of other origins change nothing here")
         return await handler(request)

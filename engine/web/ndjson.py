@@ -13,8 +13,8 @@ from aiohttp import StreamReader, web
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.problems import Problem
 
-# Between two pieces of a request; a client that computes its lines may take a moment.
-READ_SECONDS_MAX = 30.0
+# For a line to come whole; a client that computes its lines may take a moment for each.
+LINE_SECONDS_MAX = 10.0
 # For a client to make room for what it asked for.
 WRITE_SECONDS_MAX = 30.0
 # The results of 100,000 schedules that went well.
@@ -27,7 +27,9 @@ async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
     A last line needs no line feed. Memory stays within one line and one piece from the network.
     """
     rest = bytearray()
-    while piece := await _piece(content):
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LINE_SECONDS_MAX
+    while piece := await _piece(content, deadline):
         first, *others = piece.split(b"\n")
         rest += first
         # One byte over the bound is enough to know that the line is over it.
@@ -35,6 +37,7 @@ async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
         if others:
             yield list(map(_bounded, (bytes(rest), *others[:-1])))
             rest = bytearray(others[-1])
+            deadline = loop.time() + LINE_SECONDS_MAX
     if rest:
         yield [_bounded(bytes(rest))]
 
@@ -77,12 +80,12 @@ def _bounded(line: bytes) -> bytes | None:
     return line if len(line) <= BODY_BYTES_MAX else None
 
 
-async def _piece(content: StreamReader) -> bytes:
+async def _piece(content: StreamReader, deadline: float) -> bytes:
     try:
-        async with asyncio.timeout(READ_SECONDS_MAX):
+        async with asyncio.timeout_at(deadline):
             return await content.readany()
     except TimeoutError:
-        detail = f"nothing more of the body came within {READ_SECONDS_MAX:.0f} seconds"
+        detail = f"a line of the body took longer than {LINE_SECONDS_MAX:.0f} seconds"
         raise Problem(408, "timeout", detail, headers={"Connection": "close"}) from None
     except web.RequestPayloadError:
         raise Problem(400, "malformed", "the body breaks off or breaks its framing") from None

@@ -30,7 +30,14 @@ ALWAYS = (
     "headers_too_large",
     "internal",
 )
-WITH_SCOPE = ("key_required", "key_unknown", "insufficient_scope", "rate_limited", "unavailable")
+WITH_SCOPE = (
+    "key_required",
+    "key_unknown",
+    "insufficient_scope",
+    "rate_limited",
+    "too_many_connections",
+    "unavailable",
+)
 WITH_BODY = ("invalid", "timeout", "too_large", "unsupported_media_type")
 
 SENT_WITH = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}

@@ -1,6 +1,7 @@
 """What the web layer needs of the engine, in the words of the domain."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -23,6 +24,7 @@ from engine.core.once import Once, Record, Reply
 from engine.core.replay import Selection
 from engine.core.what_if import WhatIf
 from engine.services.dead_letters import Settled
+from engine.services.event_stream import Stream
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
 from engine.web.schedule_ports import Backfills, Schedules
@@ -149,6 +151,19 @@ class Attributions(Protocol):
         ...
 
 
+class Events(Protocol):
+    """What becomes of the tenant's runs, as it happens."""
+
+    def open(
+        self, *, schedule: str | None, runs: bool, herd: bool, after: str | None
+    ) -> AbstractContextManager[Stream]:
+        """A stream of a schedule's runs (by id) or all, of the herd's figures, or of both.
+
+        `after`: the id of the last event that the client has. LimitReached: too many are open.
+        """
+        ...
+
+
 class Keys(Protocol):
     """API keys."""
 
@@ -158,6 +173,10 @@ class Keys(Protocol):
         ...
 
     def find(self, text: str) -> ApiKey | None: ...
+
+    def knows(self, key: ApiKey) -> bool:
+        """Whether a key that was found is still one."""
+        ...
 
     def wait_ms(self, key: ApiKey) -> int:
         """Count a request of a key: 0, or how long it has to wait for the next."""
@@ -277,6 +296,9 @@ class TenantFace(Protocol):
     @property
     def attributions(self) -> Attributions: ...
 
+    @property
+    def events(self) -> Events: ...
+
 
 class EngineFace(Protocol):
     """The engine as the web layer sees it."""
@@ -317,6 +339,10 @@ class EngineFace(Protocol):
         """`HOST:PORT` or `unix:PATH`."""
         ...
 
+    def end_streams(self) -> None:
+        """End all event streams at once."""
+        ...
+
     def checks(self) -> Mapping[str, str | None]:
         """What the engine needs to do its work, and why it has it not right now, or None."""
         ...
@@ -324,10 +350,11 @@ class EngineFace(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """For whom a request acts, and what it may do."""
+    """For whom a request acts, what it may do, and the key that says so, if one does."""
 
     tenant: str
     scope: Scope
+    key: ApiKey | None = None
 
 
 ENGINE: web.AppKey[EngineFace] = web.AppKey("engine")

@@ -22,7 +22,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "cross_origin": (403, "a web page of another origin asks for a change"),
     "not_found": (404, "it does not exist for this tenant"),
     "method_not_allowed": (405, "the method does nothing at this address"),
-    "timeout": (408, "the body did not come in time"),
+    "timeout": (408, "the headers or the body did not come in time"),
     "conflict": (409, "the request contradicts what is stored"),
     **{code: (409, says) for code, says in WRONG_STATES.items()},
     "in_progress": (409, "the same request is under way; wait for Retry-After"),
@@ -39,6 +39,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "headers_too_large": (431, "the request line or a header is too long"),
     "internal": (500, "the engine failed; its log says why"),
     "not_ready": (503, "deliveries do not go out as planned; `reasons` say why"),
+    "too_many_connections": (503, "as many connections are open as may be; try again later"),
     "unavailable": (503, "the journal cannot take a change right now"),
 }
 

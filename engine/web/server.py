@@ -14,6 +14,7 @@ from aiohttp import web
 from engine.config import read_listen
 from engine.core.errors import ConfigError
 from engine.web.connection import LINE_BYTES_MAX, Connection
+from engine.web.connection_limits import Places
 from engine.web.server_log import ServerLog
 
 SHUTDOWN_SECONDS = 5.0
@@ -119,7 +120,7 @@ async def start_server(app: web.Application, listener: Listener) -> Server:
 async def _accept(runner: web.AppRunner, listener: socket.socket) -> asyncio.Server:
     assert runner.server is not None, "setup() made it"
     loop = asyncio.get_running_loop()
-    connect = partial(Connection, runner.server, loop=loop, **CONNECTION_SETTINGS)
+    connect = partial(Connection, runner.server, places=Places(), loop=loop, **CONNECTION_SETTINGS)
     return await loop.create_server(connect, sock=listener, backlog=BACKLOG)
 
 

@@ -14,6 +14,7 @@ import structlog
 import uvloop
 
 from benchmarks.batches import batch
+from benchmarks.crowding import slowclients
 from benchmarks.delivering import herd, paced
 from benchmarks.findings import Finding, print_finding, print_headings
 from benchmarks.hanging import hung, neighbours
@@ -33,6 +34,7 @@ STAGES: dict[str, Stage] = {
     "idle": idle,
     "neighbours": neighbours,
     "hung": hung,
+    "slowclients": slowclients,
 }
 
 

@@ -99,6 +99,11 @@ class Process(NamedTuple):
     pid: int
     listen: str
 
+    def cpu_seconds(self) -> float:
+        """What it has used of the processors so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(") ")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def resident_bytes(self) -> int:
         """What of its memory is in RAM."""
         status = Path(f"/proc/{self.pid}/status").read_text()

@@ -1,10 +1,13 @@
 """Stopping in order, and what the next life makes of what a stop or a kill left under way."""
 
 import signal
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 
 from engine.process import SAME_SIGNAL_SECONDS
+from engine.web.server import SHUTDOWN_SECONDS
 from tests.end_to_end.checker import ms_of
 from tests.end_to_end.journal import Journal, read_journal
 from tests.end_to_end.processes import Engine, Receiver, until
@@ -52,6 +55,20 @@ def test_an_idle_engine_stops_at_once(engine: Engine) -> None:
     engine.start("--drain-timeout", "600")
     engine.stop()
     assert not engine.database.with_name("offbeat.db-wal").exists()
+
+
+def test_open_event_streams_do_not_delay_a_stop(engine: Engine) -> None:
+    """The server would wait for each of them, twice `SHUTDOWN_SECONDS`."""
+    engine.start()
+    streams = [HTTPConnection(urlsplit(engine.url).netloc) for _ in range(20)]
+    for stream in streams:
+        stream.request("GET", "/v1/events")
+    answers = [stream.getresponse() for stream in streams]
+    engine.signal(signal.SIGTERM)
+    assert engine.exit_code(seconds=SHUTDOWN_SECONDS) == 0
+    assert all(b"retry: " in answer.read() for answer in answers), "each ended in order"
+    for stream in streams:
+        stream.close()
 
 
 @STOPS

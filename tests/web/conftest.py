@@ -252,6 +252,9 @@ class MemoryEngine:
         assert tenant == self.tenant, "there is one"
         return self
 
+    def end_streams(self) -> None:
+        """There are none."""
+
     def checks(self) -> Mapping[str, str | None]:
         return self.reasons
 

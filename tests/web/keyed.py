@@ -79,7 +79,10 @@ class Node:
         async with self._session.request(
             method, self.url + path, headers=headers, data=data
         ) as response:
-            text = await response.text()
+            if response.content_type == "text/event-stream":  # It does not end; its first block.
+                text = (await response.content.readuntil(b"\n\n")).decode()
+            else:
+                text = await response.text()
             check_described(method, path, response.status, response.headers, text.encode())
             return Answer(status=response.status, headers=response.headers, text=text)
 

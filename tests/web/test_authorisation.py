@@ -67,6 +67,7 @@ CASES = [
     Case("GET /v1/runs/{id}", READ, 200, 404, "/v1/runs/{run}"),
     Case("POST /v1/runs/{id}:cancel", WRITE, 404, 404, f"/v1/runs/{NOWHERE}:cancel"),
     Case("POST /v1/runs/{id}:replay", WRITE, 404, 404, f"/v1/runs/{NOWHERE}:replay"),
+    Case("GET /v1/events", READ, 200, 200),
     Case("GET /v1/flows", READ, 200, 200),
     Case("GET /v1/flows/{key}", READ, 200, 404, "/v1/flows/acme-flow"),
     Case("PUT /v1/flows/{key}", WRITE, 200, 200, "/v1/flows/any-flow", {"rate": 9}),

@@ -42,6 +42,17 @@ def test_a_page_of_another_origin_changes_nothing(api, engine):
     assert api.post("/v1/schedules/report:trigger", headers=own).status == 202
 
 
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [("same-origin", 202), ("none", 202), ("same-site", 403), ("cross-site", 403), ("?", 403)],
+)
+def test_what_a_browser_says_of_the_pages_site_is_heard(api, site, status):
+    api.put("report", HOURLY)
+    headers = {"Sec-Fetch-Site": site}
+    assert api.post("/v1/schedules/report:trigger", headers=headers).status == status
+    assert api.get("/v1/schedules", headers=headers).status == 200
+
+
 def test_where_others_can_reach_it_an_engine_has_any_name(engine):
     engine.listen = "0.0.0.0:8420"
     with asyncio.Runner() as runner:
