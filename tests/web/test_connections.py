@@ -180,3 +180,14 @@ def test_a_batch_whose_lines_drip_is_given_up(serve, monkeypatch):
         return await reader.readuntil(b"\r\n\r\n")
 
     assert serve(scenario).startswith(b"HTTP/1.1 408 ")
+
+
+def test_two_hundred_slow_clients_leave_an_ordinary_request_its_answer(serve):
+    drips = (b"", b"GET /v1/sch", SCHEDULES[:-2], LIVE + b"GET", SCHEDULES.replace(b"GET", b"PUT"))
+
+    async def scenario(connect):
+        for number in range(200):
+            await connect(drips[number % len(drips)])
+        return (await ask(await connect(), SCHEDULES))[0]
+
+    assert serve(scenario) == 200
