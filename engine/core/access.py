@@ -33,7 +33,7 @@ TENANT_RULE = (
     "underscores, starting with a letter or digit"
 )
 # The grammar of schedule names: the id hashes both, and both stand in URLs and logs.
-_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+TENANT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 SCHEDULES_MAX = 1_000_000
 """Schedules of a tenant without a quota of its own: what one node is built for."""
@@ -99,7 +99,7 @@ class Tenant:
 
 def is_tenant_name(text: str) -> bool:
     """Whether a tenant may have this name; `TENANT_RULE` says which."""
-    return _TENANT.fullmatch(text) is not None
+    return TENANT_NAME.fullmatch(text) is not None
 
 
 def mint_key(randomness: bytes) -> str:

@@ -34,7 +34,12 @@ BODILESS_METHODS = ("GET", "HEAD")
 
 URL = Judged(
     "url",
-    {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://", "maxLength": URL_LENGTH_MAX},
+    {
+        "type": "string",
+        "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]",
+        "maxLength": URL_LENGTH_MAX,
+        "examples": ["https://example.com/hook"],
+    },
 )
 METHOD = Choice("method", "POST", METHODS)
 HEADERS = Judged(

@@ -34,11 +34,14 @@ SHARED_CRONS_MAX = 4_096
 DST_GAPS: tuple[DstGap, ...] = ("shift", "skip")
 DST_FOLDS: tuple[DstFold, ...] = ("first", "both")
 
-CRON = Judged("cron", {"type": "string", "maxLength": TEXT_LENGTH_MAX})
+CRON = Judged(
+    "cron",
+    {"type": "string", "maxLength": TEXT_LENGTH_MAX, "examples": ["0 * * * *", "H 9 * * 1-5"]},
+)
 TIMEZONE = Text("timezone", None, longest=TIMEZONE_LENGTH_MAX)
 DST_GAP: Choice[DstGap, DstGap] = Choice("dst_gap", "shift", DST_GAPS)
 DST_FOLD: Choice[DstFold, DstFold] = Choice("dst_fold", "first", DST_FOLDS)
-EVERY = Integer("every", 1, low=1, high=EVERY_SECONDS_MAX)
+EVERY = Integer("every", None, low=1, high=EVERY_SECONDS_MAX)
 PHASE = Integer("phase", 0, low=0, high=EVERY_SECONDS_MAX - 1)
 AT = Text("at", None, longest=INSTANT_LENGTH_MAX)
 TRIGGER = (CRON, TIMEZONE, DST_GAP, DST_FOLD, EVERY, PHASE, AT)
@@ -107,7 +110,7 @@ def _read_shared_cron(cron: str, timezone: str, gap: DstGap, fold: DstFold) -> C
 
 
 def _read_every(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
-    every = fields.integer(EVERY)
+    every = fields.integer(EVERY) or 1
     phase = fields.integer(PHASE)
     if phase >= every and fields.sound("every", "phase"):
         fields.refuse("phase", f"write a phase below every, from 0 to {every - 1:,}")

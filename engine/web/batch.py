@@ -19,8 +19,9 @@ two looks at the loop, so that deliveries keep their time meanwhile.
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal, NotRequired, TypedDict
 
 from aiohttp import web
 
@@ -34,6 +35,7 @@ from engine.web.json_bodies import check_media_type, sized, too_large
 from engine.web.ndjson import Results, lines
 from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
+from engine.web.problem_codes import FaultDocument, LimitDocument
 from engine.web.problems import Problem, problem_of
 from engine.web.queries import query_of, read_flag
 
@@ -58,12 +60,25 @@ class _Line:
 
 
 DRY_RUN: Choice[str, None] = Choice("dry_run", None, ("true", "false"))
+LINE = replace(SCHEDULE, required=SCHEDULE.required | {"name"})
+
+
+class BatchResultDocument(TypedDict):
+    """What became of a line: of an error the code, detail and members of a problem, too."""
+
+    line: int
+    name: str | None
+    status: Literal["created", "updated", "unchanged", "error"]
+    code: NotRequired[str]
+    detail: NotRequired[str]
+    errors: NotRequired[list[FaultDocument]]
+    limit: NotRequired[LimitDocument]
 
 
 @operation(
     query=(DRY_RUN,),
-    answers={200: Answer(str, NDJSON_TYPES[0])},
-    body=Body(shape=SCHEDULE, media_types=NDJSON_TYPES, required=True),
+    answers={200: Answer(list[BatchResultDocument], NDJSON_TYPES[0])},
+    body=Body(shape=LINE, media_types=NDJSON_TYPES, required=True),
 )
 async def put_batch(request: web.Request) -> web.StreamResponse:
     """Store many schedules: newline-delimited JSON in, a result line for each line out.

@@ -7,6 +7,8 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
+from engine.core.json_text import compact_json
+
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
@@ -109,11 +111,19 @@ def _table(rows: Iterator[tuple[str, Json, bool]]) -> str:
 
 
 def _nested(schema: Json) -> str:
-    return f"<details>{_members(schema)}</details>" if schema.get("properties") else ""
+    return (
+        f"<details><summary>members</summary>{_members(schema)}</details>"
+        if schema.get("properties")
+        else ""
+    )
 
 
 def _default(schema: Json) -> str:
-    return f", default <code>{escape(str(schema['default']))}</code>" if "default" in schema else ""
+    return (
+        f", default <code>{escape(compact_json(schema['default']).decode())}</code>"
+        if "default" in schema
+        else ""
+    )
 
 
 def _words(schema: Json) -> str:
@@ -127,7 +137,8 @@ def _words(schema: Json) -> str:
         words = [w for w in schema["enum"] if w is not None]
         return "one of " + ", ".join(f"<code>{escape(str(word))}</code>" for word in words)
     kinds = schema.get("type", "any value")
-    text = " or ".join([kinds] if isinstance(kinds, str) else kinds)
+    # Null is absence wherever it may be written, which the introduction says once.
+    text = kinds if isinstance(kinds, str) else " or ".join(k for k in kinds if k != "null")
     if "items" in schema:
         return f"{text} of {_words(schema['items'])}"
     if schema.get("properties") and "data" in schema["properties"]:
@@ -142,8 +153,9 @@ def _words(schema: Json) -> str:
 
 
 def _prose(text: str) -> str:
-    return "".join(f"<p>{_code(part)}</p>" for part in text.split("\n\n") if part.strip())
+    paragraphs = (part.replace("\n", " ") for part in text.split("\n\n") if part.strip())
+    return "".join(f"<p>{_code(paragraph)}</p>" for paragraph in paragraphs)
 
 
 def _code(text: str) -> str:
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>")

@@ -13,7 +13,9 @@ from re import findall
 from typing import Any
 
 from engine import __version__
-from engine.core.members import JsonSchema, Member
+from engine.core.access import TENANT_NAME
+from engine.core.document import FLOW_KEY_LENGTH_MAX, NAME
+from engine.core.members import JsonSchema, Member, whole
 from engine.web.access import Route
 from engine.web.answer_schema import schema_of
 from engine.web.host_guard import SAFE_METHODS
@@ -46,10 +48,13 @@ SENT_WITH = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 PATH_PARAMETERS: dict[str, tuple[str, JsonSchema]] = {
-    "name": ("The schedule's name.", {"type": "string", "minLength": 1}),
-    "id": ("The id, as answers give it.", {"type": "string", "minLength": 1}),
-    "key": ("The flow's key.", {"type": "string", "minLength": 1}),
-    "tenant": ("The tenant's name.", {"type": "string", "minLength": 1}),
+    "name": ("The schedule's name.", NAME.schema()),
+    "id": ("The id, as answers give it.", {"type": "string", "pattern": "^[A-Za-z0-9_@:.-]+$"}),
+    "key": (
+        "The flow's key.",
+        {"type": "string", "minLength": 1, "maxLength": FLOW_KEY_LENGTH_MAX},
+    ),
+    "tenant": ("The tenant's name.", {"type": "string", "pattern": whole(TENANT_NAME)}),
 }
 
 INTRODUCTION = """A webhook scheduling engine that spreads the herd and tells when everything fires.

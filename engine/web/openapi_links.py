@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, get_args, get_origin
 
 from engine.web.access import Route
-from engine.web.queries import Page
+from engine.web.queries import CURSOR, Page
 
 # A document's type, the address where it is, and the member that names it there.
 IDENTITIES = {
@@ -33,7 +33,8 @@ def _links(route: Route, document: Any, routes: Sequence[Route]) -> Iterator[tup
     if get_origin(document) is Page:
         [document] = get_args(document)
         pointer = "/data/0"
-        yield _link(route, {"cursor": "$response.body#/next_cursor"})
+        if CURSOR in route.operation.query:
+            yield _link(route, {"cursor": "$response.body#/next_cursor"})
     address, member = IDENTITIES.get(getattr(document, "__name__", ""), (None, ""))
     if address is None:
         return

@@ -32,10 +32,15 @@ class Body:
     required: bool = False
 
     def schema(self) -> JsonSchema:
-        if self.media_types == NDJSON_TYPES:
-            return {"type": "string"}
-        whole = self.shape.schema()
-        return patch_schema(whole) if self.media_types == PATCH_TYPES else whole
+        """Of lines, as OpenAPI has it of sequences, that of an array with an item for each."""
+        schema = self.shape.schema()
+        match self.media_types:
+            case media_types if media_types == NDJSON_TYPES:
+                return {"type": "array", "items": schema}
+            case media_types if media_types == PATCH_TYPES:
+                return patch_schema(schema)
+            case _:
+                return schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,18 @@ import re
 
 from aiohttp import web
 
-from engine.core.members import Text
+from engine.core.members import Judged
 from engine.core.revision import ANYTHING, NEVER, NOTHING
-from engine.web.connection import LINE_BYTES_MAX
 from engine.web.problems import Problem
 
-IF_MATCH = Text("If-Match", None, longest=LINE_BYTES_MAX)
-IF_NONE_MATCH = Text("If-None-Match", None, longest=LINE_BYTES_MAX)
-CONDITIONS = (IF_MATCH, IF_NONE_MATCH)
+# RFC 9110 §8.8.3; a weak tag is one, and never matches.
+_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_REVISION = re.compile(r'"([1-9][0-9]{0,17})"')
+
+CONDITIONS = (
+    Judged("If-Match", {"type": "string", "pattern": rf"^(?:\*|{_TAG.pattern})$"}),
+    Judged("If-None-Match", {"type": "string", "pattern": r"^\*$"}),
+)
 
 
 def etag(revision: int) -> dict[str, str]:
@@ -45,8 +49,3 @@ def _wants_nothing_there(request: web.Request) -> bool:
     if text is not None and text.strip() != "*":
         raise Problem(400, "malformed", "write If-None-Match as *, or a revision in If-Match")
     return text is not None
-
-
-# RFC 9110 §8.8.3; a weak tag is one, and never matches.
-_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
-_REVISION = re.compile(r'"([1-9][0-9]{0,17})"')

@@ -11,7 +11,7 @@ from engine.web.json_bodies import json_response
 from engine.web.operations import Answer, operation
 from engine.web.ports import ENGINE
 from engine.web.problems import Problem
-from engine.web.queries import refuse_parameters
+from engine.web.queries import query_of
 
 # Its being there is what counts.
 VERBOSE = Text("verbose", None, longest=8)
@@ -41,10 +41,11 @@ async def readyz(request: web.Request) -> web.Response:
 
     With `?verbose`, a line of plain text for each check, as Kubernetes writes them.
     """
-    refuse_parameters(request)
+    with query_of(request) as query:
+        is_verbose = query.text(VERBOSE) is not None
     checks = request.app[ENGINE].checks()
     reasons = [reason for reason in checks.values() if reason]
-    if "verbose" in request.query:
+    if is_verbose:
         return web.Response(text=_listed(checks), status=503 if reasons else 200)
     if reasons:
         raise Problem(503, "not_ready", "; ".join(reasons), reasons=reasons)

@@ -41,8 +41,9 @@ def check_body(answer: Mapping[str, Any], content_type: str, body: bytes) -> Non
         return
     media = content_type.partition(";")[0]
     assert media in content, f"{media} is not described"
-    if "json" in media and "ndjson" not in media:
-        validator(json.dumps(content[media]["schema"])).validate(json.loads(body))
+    if "json" in media:
+        value = list(map(json.loads, body.splitlines())) if "nd" in media else json.loads(body)
+        validator(json.dumps(content[media]["schema"])).validate(value)
 
 
 def resolved(value: Mapping[str, Any]) -> Mapping[str, Any]:
