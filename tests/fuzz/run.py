@@ -1,0 +1,52 @@
+"""One fuzzer in a process of its own: python tests/fuzz/run.py TARGET RUNS SEED.
+
+Coverage-guided by atheris (libFuzzer), which instruments what is imported below. An exception that
+a target lets out ends the process, and so does an input that takes too long by its thread's own CPU
+time: how busy the machine is does not count. Instrumented, the code is about three times as slow.
+"""
+
+import gc
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import atheris
+
+INPUT_SECONDS_MAX = 0.05
+"""Of CPU for one input."""
+
+INPUT_BYTES_MAX = 2_048
+"""As long as a URL; longer than anything that is read a character at a time."""
+
+
+def main(name: str, runs: str, seed: str) -> None:
+    """Fuzz one target; the process's exit code says whether it held."""
+    with atheris.instrument_imports(include=["engine", "croniter", "idna"]):
+        # Imported here, to be instrumented.
+        from tests.fuzz.targets import SEEDS, TARGETS  # noqa: PLC0415
+
+    target = TARGETS[name]
+    for text in SEEDS[target]:
+        target(text.encode())  # What is loaded at first use is loaded now.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+    def one(data: bytes) -> None:
+        started = time.thread_time()
+        target(data)
+        seconds = time.thread_time() - started
+        assert seconds < INPUT_SECONDS_MAX, f"{seconds * 1_000:.0f} ms for {data!r}"
+
+    with tempfile.TemporaryDirectory() as corpus:
+        for i, text in enumerate(SEEDS[target]):
+            (Path(corpus) / str(i)).write_bytes(text.encode())
+        options = [f"-runs={runs}", f"-seed={seed}", f"-max_len={INPUT_BYTES_MAX}"]
+        quiet = ["-verbosity=0", "-close_fd_mask=0", f"-artifact_prefix={corpus}/"]
+        atheris.Setup([sys.argv[0], *options, *quiet, corpus], one)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
