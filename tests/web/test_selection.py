@@ -70,6 +70,8 @@ def test_the_index_follows_edits_deletions_and_returns(node):
     assert names(node, selector="team=web") == ["b"]
     node.ask("DELETE", "/v1/schedules/a")
     assert names(node, selector="env") == []
+    put(node, "a", labels={"env": "test"})
+    assert names(node, selector="env") == ["a"]
     put(node, "a")
     assert names(node, selector="env") == []
     assert names(node, selector="!env") == ["a", "b"]
