@@ -13,6 +13,10 @@ failed: they are independent, and sending a batch again is harmless.
 `?dry_run=true` gives the same result lines and stores nothing. Each two thousand lines are tried on
 what is stored, so a name that comes again later, or a quota that they fill together, is not seen.
 
+A client may read while it sends, or at the end: results that it leaves unread are held, up to a
+bound that 100,000 good lines keep. The line after it is an `error` with the code `limit_reached`,
+and neither that line nor any later one is stored.
+
 Two thousand schedules are one commit, so that 100,000 take seconds; a few dozen are read between
 two looks at the loop, so that deliveries keep their time meanwhile.
 """
@@ -26,13 +30,13 @@ from typing import Literal, NotRequired, TypedDict
 from aiohttp import web
 
 from engine.core.document import SCHEDULE, read_schedule
-from engine.core.errors import OffbeatError
+from engine.core.errors import LimitReached, OffbeatError
 from engine.core.fields import NAME_SHOWN_MAX
 from engine.core.json_text import compact_json, parse_json
 from engine.core.members import Choice
 from engine.core.model import Draft, Schedule
 from engine.web.json_bodies import check_media_type, sized, too_large
-from engine.web.ndjson import Results, lines
+from engine.web.ndjson import HELD_BYTES_MAX, Results, discard, lines
 from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.problem_codes import FaultDocument, LimitDocument
@@ -94,12 +98,12 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
     results = Results(request)
     try:
         await _put_lines(engine, request, results, dry_run=dry_run)
+        return await results.end()
     except Exception:
         if results.begun and request.transport is not None:
             # An answer that is cut off is how HTTP/1.1 says that it is not complete.
             request.transport.abort()
         raise
-    return await results.end()
 
 
 async def _put_lines(
@@ -108,8 +112,11 @@ async def _put_lines(
     storing: asyncio.Task[bytes] | None = None
     try:
         async for group in _groups(engine, request):
-            if storing is not None:
-                await results.add(await storing)
+            if storing is not None and not await results.add(await storing):
+                storing = None
+                await discard(request.content)
+                await results.add(_too_many(group[0]))
+                return
             # The journal has a thread of its own: it stores this while the next group is read.
             storing = asyncio.create_task(_store(engine, group, dry_run=dry_run))
         if storing is not None:
@@ -171,6 +178,15 @@ async def _store(engine: TenantFace, group: list[_Line], *, dry_run: bool) -> by
         _result(line, next(stored) if isinstance(line.reading, Draft) else line.reading, started_ms)
         for line in group
     )
+
+
+def _too_many(first: _Line) -> bytes:
+    """The result of the first line that is not stored because results wait unread."""
+    detail = (
+        f"{HELD_BYTES_MAX:,} bytes of results wait to be read: this line and those after it are not"
+        " stored; send them in another request, or read while you send"
+    )
+    return _result(first, LimitReached("unread_bytes_max", HELD_BYTES_MAX, detail), 0)
 
 
 def _result(

@@ -155,6 +155,9 @@ def _problem_of(error: BaseException | None) -> Problem:
         case LineTooLong():
             detail = f"the request line or a header has more than {LINE_BYTES_MAX:,} bytes"
             return Problem(431, "headers_too_large", detail)
+        # What the parser says of more than its 128; it has no class of its own.
+        case HttpProcessingError(message="Too many headers received"):
+            return Problem(431, "headers_too_large", "the request has more than 128 headers")
         case HttpProcessingError():
             return Problem(400, "malformed", "the request is not well-formed HTTP/1.1")
         case _:

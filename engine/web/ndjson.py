@@ -2,7 +2,8 @@
 
 Many clients send a whole request before they read its answer. If both sides then wait for room in
 the other's buffers, nothing moves any more; so result lines are held until the request has ended,
-or until there are too many to hold.
+or until there are too many to hold. Then they are sent; for a client that does not read them yet,
+the request has become too long, and the rest of it is thrown away.
 """
 
 import asyncio
@@ -15,10 +16,12 @@ from engine.web.problems import Problem
 
 # For a line to come whole; a client that computes its lines may take a moment for each.
 LINE_SECONDS_MAX = 10.0
-# For a client to make room for what it asked for.
+# For a client to make room for what it asked for, once it has sent everything.
 WRITE_SECONDS_MAX = 30.0
-# The results of 100,000 schedules that went well.
-HELD_BYTES_MAX = 8_388_608
+# And before: one that reads while it sends does so within moments.
+ROOM_SECONDS_MAX = 5.0
+# The results of 100,000 schedules that went well, with the longest names.
+HELD_BYTES_MAX = 20_971_520
 
 
 async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
@@ -42,6 +45,12 @@ async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
         yield [_bounded(bytes(rest))]
 
 
+async def discard(content: StreamReader) -> None:
+    """Read what is left of a request and keep nothing: who is sending it cannot read yet."""
+    async for _ in lines(content):
+        pass
+
+
 class Results:
     """The result lines of one request."""
 
@@ -57,23 +66,28 @@ class Results:
         """Whether the client has been told 200, so that no other status can follow."""
         return self._response.prepared
 
-    async def add(self, data: bytes) -> None:
-        """Take whole lines."""
+    async def add(self, data: bytes) -> bool:
+        """Take whole lines; False: there are too many for a client that does not read them."""
         self._held += data
-        if len(self._held) > HELD_BYTES_MAX:
-            await self._send()
+        return len(self._held) <= HELD_BYTES_MAX or await self._send(ROOM_SECONDS_MAX)
 
     async def end(self) -> web.StreamResponse:
-        """Send what is held; the answer is complete."""
-        await self._send()
+        """Send what is held; the answer is complete. Raises ConnectionError: nobody reads it."""
+        if not await self._send(WRITE_SECONDS_MAX):
+            raise ConnectionAbortedError("the client does not read its answer")
         return self._response
 
-    async def _send(self) -> None:
-        async with asyncio.timeout(WRITE_SECONDS_MAX):
-            if not self.begun:
-                await self._response.prepare(self._request)
-            await self._response.write(self._held)
-        self._held = bytearray()
+    async def _send(self, seconds: float) -> bool:
+        """Send what is held; whether the client made room for it in time."""
+        held, self._held = self._held, bytearray()
+        try:
+            async with asyncio.timeout(seconds):
+                if not self.begun:
+                    await self._response.prepare(self._request)
+                await self._response.write(held)
+        except TimeoutError:
+            return False  # It is on its way all the same.
+        return True
 
 
 def _bounded(line: bytes) -> bytes | None:

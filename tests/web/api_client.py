@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,10 @@ class Api:
         """Send bytes on a new connection and read until the server closes it."""
         return self._runner.run(self._raw(data))
 
+    def send_then_read(self, data: bytes) -> bytes:
+        """As `raw`, but there is hardly room for an answer before all is sent."""
+        return self._runner.run(self._send_then_read(data))
+
     def head(self, data: bytes) -> bytes:
         """Send bytes on a new connection; the head of the answer, after which it is given up."""
         return self._runner.run(self._head(data))
@@ -110,6 +115,17 @@ class Api:
             body = await response.read()
             check_described(method, path, response.status, response.headers, body)
             return Answer(status=response.status, headers=response.headers, body=body)
+
+    async def _send_then_read(self, data: bytes) -> bytes:
+        narrow = socket.socket()
+        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        narrow.connect(("127.0.0.1", self.port))
+        reader, writer = await asyncio.open_connection(sock=narrow)
+        writer.write(data)
+        await writer.drain()
+        answer = await reader.read()
+        writer.close()
+        return answer
 
     async def _raw(self, data: bytes) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)

@@ -1,8 +1,15 @@
 """`:batch`: newline-delimited JSON in and out."""
 
 import json
+from contextlib import suppress
+
+from structlog.testing import capture_logs
 
 from engine.core.errors import Unavailable
+from engine.web import ndjson
+
+# More results than a connection holds by itself.
+MANY_WRONG = b"{\n" * 40_000
 
 
 def line(name, **members):
@@ -72,11 +79,44 @@ def test_thousands_of_lines_arrive_in_any_pieces(api, engine):
     assert len(engine.schedules.by_name) == 2_500
 
 
-def test_results_beyond_what_is_held_are_streamed(api, engine):
-    wrong = b'{"x' + b"y" * 40 + b'":1}'
-    answer = api.batch(b"\n".join([wrong] * 12_000 + [line("last")]))
-    assert len(answer.body) > 8_388_608
-    assert answer.lines[-1] == {"line": 12_001, "name": "last", "status": "created"}
+def send_before_reading(api, body):
+    head = (
+        b"POST /v1/schedules:batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Content-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    return api.send_then_read(head + body)
+
+
+def test_results_beyond_what_is_held_are_streamed(api, engine, monkeypatch):
+    monkeypatch.setattr(ndjson, "HELD_BYTES_MAX", 100_000)
+    answer = api.batch(MANY_WRONG + line("last"))
+    assert len(answer.body) > 5_000_000
+    assert answer.lines[-1] == {"line": 40_001, "name": "last", "status": "created"}
+
+
+def test_results_beyond_what_is_held_that_nobody_reads_end_the_request(api, engine, monkeypatch):
+    monkeypatch.setattr(ndjson, "HELD_BYTES_MAX", 100_000)
+    monkeypatch.setattr(ndjson, "ROOM_SECONDS_MAX", 0.01)
+    # The rest is more than a connection holds: the client reads once it has been thrown away.
+    rest = b" " * 40_000_000 + b"\n" + line("last")
+    answer = send_before_reading(api, MANY_WRONG + rest)
+    assert answer.endswith(b"\r\n0\r\n\r\n")
+    *_, before, last = [
+        json.loads(each) for each in answer.splitlines() if each.startswith(b'{"line"')
+    ]
+    assert last["line"] == before["line"] + 1 <= 40_000
+    assert last["code"] == "limit_reached"
+    assert last["limit"] == {"name": "unread_bytes_max", "value": 20_971_520}
+    assert "this line and those after it are not stored" in last["detail"]
+    assert engine.schedules.by_name == {}
+
+
+def test_an_answer_that_nobody_reads_is_cut_off_and_no_fault_of_ours(api, monkeypatch):
+    monkeypatch.setattr(ndjson, "WRITE_SECONDS_MAX", 0)
+    with capture_logs() as logs, suppress(ConnectionError):
+        answer = send_before_reading(api, MANY_WRONG)
+        assert not answer.endswith(b"\r\n0\r\n\r\n")
+    assert logs == []
 
 
 def test_a_journal_that_takes_nothing_fails_the_lines(api, engine):

@@ -86,7 +86,7 @@ HEAD = b"PUT /v1/schedules/report HTTP/1.1\r\nHost: localhost\r\n"
         (HEAD + b"Authorization: s3cret\x00\r\n\r\n", 400, "malformed"),
         (HEAD + b"Authorization: " + b"s3cret" * 1_500 + b"\r\n\r\n", 431, "headers_too_large"),
         (b"GET /" + b"s3cret" * 1_500 + b" HTTP/1.1\r\n\r\n", 431, "headers_too_large"),
-        (HEAD + b"X: 1\r\n" * 300 + b"\r\n", 400, "malformed"),
+        (HEAD + b"X: 1\r\n" * 300 + b"\r\n", 431, "headers_too_large"),
         (HEAD + b"Content-Length: -1\r\n\r\n", 400, "malformed"),
         (HEAD + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\ns3cret\r\n", 400, "malformed"),
