@@ -73,6 +73,8 @@ FAILURES_MAX = 1_000
 
 # As long as a schedule's name.
 FLOW_KEY_LENGTH_MAX = 128
+FLOW_KEY_PATTERN = re.compile(r"[A-Za-z0-9._:\[\]-]+")
+FLOW_KEY_RULE = "write letters, digits and ._:[]- without blanks or slashes"
 
 OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "buffer_one")
 CATCH_UPS: tuple[CatchUp, ...] = ("latest", "skip", "all")
@@ -95,8 +97,8 @@ FLOW_KEY = Text(
     "flow_key",
     None,
     longest=FLOW_KEY_LENGTH_MAX,
-    pattern=re.compile(r"[A-Za-z0-9._:\[\]-]+"),
-    rule="write letters, digits and ._:[]- without blanks or slashes",
+    pattern=FLOW_KEY_PATTERN,
+    rule=FLOW_KEY_RULE,
 )
 PRIORITY = Integer("priority", 1, low=0, high=PRIORITIES - 1)
 DELETE_AFTER_COMPLETION = Flag("delete_after_completion", False)

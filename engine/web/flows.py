@@ -5,7 +5,7 @@ from typing import TypedDict
 from aiohttp import web
 
 from engine.core.breaker import Door
-from engine.core.document import FLOW_KEY_LENGTH_MAX
+from engine.core.document import FLOW_KEY_LENGTH_MAX, FLOW_KEY_PATTERN, FLOW_KEY_RULE
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.flow import PARALLELISM
@@ -73,6 +73,8 @@ async def put_flow(request: web.Request) -> web.Response:
     paused = fields.flag(PAUSED)
     if len(key) > FLOW_KEY_LENGTH_MAX:
         faults.append(Fault("", f"a flow's key has at most {FLOW_KEY_LENGTH_MAX} characters"))
+    if not FLOW_KEY_PATTERN.fullmatch(key):
+        faults.append(Fault("", f"no schedule can have this flow's key: {FLOW_KEY_RULE}"))
     if faults:
         raise Invalid(*faults)
     state = await engine_of(request).flows.put(
