@@ -29,7 +29,7 @@ FLOWS_KEPT_MAX = 20_000
 as many, those leave that only remember: a breaker that is forgotten costs ten requests."""
 
 FLOWS_SEEN_AT_ONCE = 1_000
-"""Flows that are looked at in one turn of the loop, a third of a millisecond of it."""
+"""Flows that are looked at in one turn of the loop, half a millisecond of it when all go."""
 
 DUE_AT_ONCE = 200
 """Runs that enter the queue in one turn of the loop, half a millisecond of it: the first of a herd
