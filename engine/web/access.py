@@ -16,6 +16,7 @@ from engine.config import is_private
 from engine.core.access import ApiKey, Scope
 from engine.core.addresses import read_address
 from engine.services.keys import REQUESTS_BURST, REQUESTS_PER_SECOND
+from engine.web.expectations import put_off
 from engine.web.operations import OPERATION, Operation
 from engine.web.ports import CALLER, ENGINE, Caller
 from engine.web.problems import Problem
@@ -37,7 +38,7 @@ class Route:
 
     def definition(self) -> web.RouteDef:
         """What aiohttp is given."""
-        return web.RouteDef(self.method, self.path, self._guarded(), {})
+        return web.RouteDef(self.method, self.path, self._guarded(), {"expect_handler": put_off})
 
     def _guarded(self) -> Handler:
         async def answer(request: web.Request) -> web.StreamResponse:

@@ -26,6 +26,7 @@ from engine.web import (
 )
 from engine.web.access import Route
 from engine.web.connection import keep_reserve
+from engine.web.expectations import close_uninvited
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.ports import ENGINE, EngineFace
@@ -86,7 +87,12 @@ DESCRIPTION = docs.Description(ROUTES)
 def create_app(engine: EngineFace) -> web.Application:
     """The application to serve, or to mount in another one."""
     app = web.Application(
-        middlewares=[answer_problems, keep_reserve, host_guard(engine.listen)],
+        middlewares=[
+            close_uninvited,
+            answer_problems,
+            keep_reserve,
+            host_guard(engine.listen),
+        ],
         client_max_size=BODY_BYTES_MAX,
     )
     app[ENGINE] = engine

@@ -35,6 +35,7 @@ from engine.core.fields import NAME_SHOWN_MAX
 from engine.core.json_text import compact_json, parse_json
 from engine.core.members import Choice
 from engine.core.model import Draft, Schedule
+from engine.web.expectations import invite_body
 from engine.web.json_bodies import check_media_type, sized, too_large
 from engine.web.ndjson import HELD_BYTES_MAX, Results, discard, lines
 from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
@@ -95,6 +96,7 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
     check_media_type(request, NDJSON_TYPES)
     with query_of(request) as query:
         dry_run = read_flag(query, DRY_RUN) or False
+    await invite_body(request)
     results = Results(request)
     try:
         await _put_lines(engine, request, results, dry_run=dry_run)

@@ -13,6 +13,7 @@ from aiohttp import web
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.json_text import compact_json, parse_json
+from engine.web.expectations import invite_body
 from engine.web.operations import JSON_TYPES, NOTHING
 from engine.web.problems import Problem
 
@@ -35,6 +36,7 @@ async def read_body(request: web.Request, *, types: tuple[str, ...] = JSON_TYPES
         raise too_large("the body")  # Said at once, and not after the body or the time for it.
     try:
         async with asyncio.timeout(BODY_SECONDS_MAX):
+            await invite_body(request)
             return await request.read()
     except web.HTTPRequestEntityTooLarge:
         raise too_large("the body") from None
