@@ -18,8 +18,10 @@ from aiohttp import web
 
 from engine.app import Engine
 from engine.config import Config
+from engine.core.labels import ScheduleFilter
 from engine.services.handlers import Call
 from engine.web.connection import Connection
+from engine.web.connection_limits import Places
 from engine.web.server import CONNECTION_SETTINGS
 
 JOB = {"name": "job", "every": 3_600, "target": {"url": "inproc:work"}}
@@ -78,7 +80,8 @@ def test_two_engines_in_one_process_are_strangers(tmp_path: Path) -> None:
             assert mine.headers["webhook-signature"] != theirs.headers["webhook-signature"]
             await one.schedules.delete("job")
             assert [
-                s.definition.name for s in (await other.schedules.page(limit=9, after_name=None))[0]
+                s.definition.name
+                for s in (await other.schedules.page(ScheduleFilter(), limit=9, after_name=None))[0]
             ] == ["job"]
             assert one.registry is not other.registry
 
@@ -102,7 +105,9 @@ def with_site(
             runner = web.AppRunner(site)
             await runner.setup()
             loop = asyncio.get_running_loop()
-            connect = partial(kind, runner.server, loop=loop, **CONNECTION_SETTINGS)
+            connect = partial(
+                kind, runner.server, places=Places(), loop=loop, **CONNECTION_SETTINGS
+            )
             server = await loop.create_server(connect, "127.0.0.1", 0)
             origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 

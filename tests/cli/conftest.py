@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,16 +41,22 @@ def offbeat(capsys: pytest.CaptureFixture[str]) -> Offbeat:
 def server() -> Iterator[str]:
     """The address of an engine of its own, on an empty data directory."""
     # Not under tmp_path: a socket's path has 108 bytes at most.
-    with TemporaryDirectory() as directory:
-        address = f"unix:{Path(directory) / 'engine.sock'}"
-        command = [sys.executable, "-m", "engine", "run", "--listen", address]
-        command += ["--data-dir", f"{directory}/data"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr is not None
-            for line in process.stderr:
-                if '"listening"' in line:
-                    break
-            yield address
-            process.terminate()
-            process.communicate(timeout=30)
-        assert process.returncode == 0
+    with TemporaryDirectory() as directory, running(directory) as address:
+        yield address
+
+
+@contextmanager
+def running(directory: str, *options: str) -> Iterator[str]:
+    """The address of an engine that runs, with its data, in `directory`."""
+    address = f"unix:{Path(directory) / 'engine.sock'}"
+    command = [sys.executable, "-m", "engine", "run", "--listen", address]
+    command += ["--data-dir", f"{directory}/data", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if '"listening"' in line:
+                break
+        yield address
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Offbeat, Result
+from tests.cli.conftest import Offbeat, Result, running
 
+LOOKS_MAX = 2_000
 # Nothing listens there; no run of these tests gets so far.
 TARGET = 'target = { url = "http://127.0.0.1:9/hook" }'
 NIGHTLY = f"""
@@ -189,6 +191,27 @@ def test_explain_shows_when_and_why_then(apply: Any, asking: Offbeat):
     assert "clocks go from 02:00 to 03:00 on 28 March 2027" in result.out
 
 
+def test_explain_says_of_what_was_never_run_how_many_there_were_and_why(
+    offbeat: Offbeat, tmp_path: Path
+):
+    """The engine sleeps for an hour, and the schedule wants nothing of it."""
+    toml = f'[schedules.each-minute]\ncron = "* * * * *"\ncatch_up = "skip"\n{TARGET}\n'
+    (tmp_path / "schedules.toml").write_text(toml)
+    # Not under tmp_path: a socket's path has 108 bytes at most.
+    with TemporaryDirectory() as directory:
+        with running(directory, "--clock-start", "2027-01-01T00:00:30Z") as server:
+            offbeat("apply", str(tmp_path / "schedules.toml"), "--server", server)
+        with running(directory, "--clock-start", "2027-01-01T01:00:30Z") as server:
+            asked = ("each-minute", "--at", "2027-01-01T00:30:00Z", "--server", server)
+            for _ in range(LOOKS_MAX):
+                out = offbeat("explain", *asked).out
+                if "decided at" in out:
+                    break
+    [note] = [line for line in out.splitlines() if "there is no such run" in line]
+    assert note.startswith("note           there is no such run: it was missed in downtime")
+    assert "(60 in all after 2027-01-01T00:00:" in note
+
+
 def test_explain_takes_the_next_occurrence_unless_told(apply: Any, asking: Offbeat):
     apply(NIGHTLY)
     document = json.loads(asking("schedules", "get", "nightly-report").out)
@@ -229,10 +252,12 @@ def test_an_empty_name_is_exit_code_2(asking: Offbeat, command: tuple[str, ...])
     assert "it is empty: write which one is meant" in result.err
 
 
-@pytest.mark.parametrize("key", ["a/b?c=d", "[::1]:8080"])
-def test_a_flow_is_limited_under_its_key_as_written(asking: Offbeat, key: str):
-    limited = asking("flows", "limit", key, "--rate", "7")
-    assert (limited.code, json.loads(limited.out)["key"]) == (0, key)
+def test_a_flow_is_limited_under_its_key_as_written(asking: Offbeat):
+    limited = asking("flows", "limit", "[::1]:8080", "--rate", "7")
+    assert (limited.code, json.loads(limited.out)["key"]) == (0, "[::1]:8080")
+    refused = asking("flows", "limit", "a/b?c=d", "--rate", "7")
+    assert (refused.code, refused.out) == (2, "")
+    assert "no schedule can have this flow's key: write letters, digits" in refused.err
 
 
 def test_an_imported_crontab_is_put_once_and_what_left_it_is_named(asking: Offbeat, tmp_path: Path):
