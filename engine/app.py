@@ -274,12 +274,7 @@ class Engine:
         journal.on_skip, journal.open_target = figures.skip, self._credentials.open
         waiting = self.waiting = Waiting(clock.now_ms(), slots=config.concurrency)
         self.planner = Planner(
-            clock,
-            journal,
-            waiting,
-            figures,
-            rate=config.rate,
-            accept_clock=config.accept_clock,
+            clock, journal, waiting, figures, rate=config.rate, accept_clock=config.accept_clock
         )
         self.loader = Loader(clock, journal, waiting, self.planner)
         self.transport = HandlingTransport(self._handlers, self._make_transport())
@@ -356,6 +351,7 @@ class Engine:
             stores,
             self.planner,
             self.waiting,
+            self.figures,
             forecasts=self.forecasts,
             events=self._events,
             rate=self._config.rate,

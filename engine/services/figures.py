@@ -86,6 +86,10 @@ class Figures:
         skipped = state == State.SKIPPED
         self.runs[f"{state}_{reason}" if skipped else str(state)] += 1
 
+    def cancel(self, runs: int) -> None:
+        """Count runs that were cancelled."""
+        self.runs["cancelled"] += runs
+
     def skip(self) -> None:
         """Count a row that this version cannot read."""
         self.rows_skipped += 1

@@ -48,14 +48,15 @@ class Recorder:
             if not batch:
                 continue
             try:
-                due = await self._journal.end(batch)
+                recorded = await self._journal.end(batch)
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._wake.set()
                 continue
             for _ in batch:
                 self._outcomes.popleft()
-            self._waiting.bring_forward(due, self._clock.now_ms())
+            self._waiting.bring_forward(recorded.due, self._clock.now_ms())
+            self._figures.cancel(recorded.cancelled)
             self._settle(batch)
             self.on_recorded(batch)
 

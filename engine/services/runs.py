@@ -5,6 +5,7 @@ from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.model import Attempt, Run, State
+from engine.services.figures import Figures
 from engine.store import DueRun, RunFilter, RunKey
 
 
@@ -39,10 +40,13 @@ class Held(Protocol):
 class Runs:
     """One tenant's runs. Errors are those of `core.errors`; what is changed is durable."""
 
-    def __init__(self, clock: Clock, store: RunStore, held: Held, *, tenant: str) -> None:
+    def __init__(
+        self, clock: Clock, store: RunStore, held: Held, figures: Figures, *, tenant: str
+    ) -> None:
         self._clock = clock
         self._store = store
         self._held = held
+        self._figures = figures
         self._tenant = tenant
 
     async def get(self, schedule_id: str, scheduled_for_ms: int) -> tuple[Run, list[Attempt]]:
@@ -77,6 +81,7 @@ class Runs:
         """
         now_ms = self._clock.now_ms()
         run, due = await self._store.cancel(self._tenant, schedule_id, scheduled_for_ms, now_ms)
+        self._figures.cancel(run.state == State.CANCELLED)
         self._held.offer(due)
         return run
 

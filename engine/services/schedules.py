@@ -15,6 +15,7 @@ from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
 from engine.core.once import Record
 from engine.core.timetable import interval_seconds
 from engine.services.credentials import Credentials
+from engine.services.figures import Figures
 from engine.store import DueRun, KnownTimetable, Stored
 
 
@@ -49,7 +50,9 @@ class ScheduleStore(Protocol):
         self, tenant: str, which: ScheduleFilter, *, limit: int, after_name: str
     ) -> tuple[list[Schedule], str | None]: ...
 
-    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None: ...
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> int:
+        """How many runs were cancelled with it."""
+        ...
 
     async def pause(
         self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None
@@ -88,6 +91,7 @@ class Schedules:
         store: ScheduleStore,
         agenda: Agenda,
         held: Held,
+        figures: Figures,
         *,
         tenant: str,
         subsecond: bool,
@@ -102,6 +106,7 @@ class Schedules:
         self._store = store
         self._agenda = agenda
         self._held = held
+        self._figures = figures
         self._tenant = tenant
         self._subsecond = subsecond
         self._interval_seconds_min = interval_seconds_min
@@ -174,7 +179,9 @@ class Schedules:
 
     async def delete(self, name: str, *, if_match: int | None = None) -> None:
         """Delete, and cancel what waits."""
-        await self._store.delete(self._identify(name), self._clock.now_ms(), if_match=if_match)
+        self._figures.cancel(
+            await self._store.delete(self._identify(name), self._clock.now_ms(), if_match=if_match)
+        )
 
     async def pause(self, name: str, pause: Pause, *, if_match: int | None = None) -> Schedule:
         """Pause, or renew a pause's reason and end."""
@@ -249,4 +256,5 @@ class Schedules:
         if stored.timetable is not None:
             self._agenda.know((stored.timetable,))
         self._held.offer(stored.due)
+        self._figures.cancel(stored.cancelled)
         return stored.schedule, stored.created

@@ -17,6 +17,7 @@ from engine.services.backfill import Backfills, BackfillStore
 from engine.services.credentials import Credentials
 from engine.services.dead_letters import DeadLetters, DeadLetterStore
 from engine.services.events import Events, TenantEvents
+from engine.services.figures import Figures
 from engine.services.flows import Flows, FlowStore
 from engine.services.forecast import Forecasts
 from engine.services.runs import Runs, RunStore
@@ -69,6 +70,7 @@ class Tenancy:
         stores: Stores,
         agenda: Agenda,
         waiting: Waiting,
+        figures: Figures,
         *,
         forecasts: Forecasts,
         events: Events,
@@ -88,6 +90,7 @@ class Tenancy:
         self._stores = stores
         self._agenda = agenda
         self._waiting = waiting
+        self._figures = figures
         self._forecasts = forecasts
         self._events = events
         self._rate = rate
@@ -110,13 +113,14 @@ class Tenancy:
                 stores.schedules,
                 self._agenda,
                 waiting,
+                self._figures,
                 tenant=tenant,
                 subsecond=self._subsecond,
                 interval_seconds_min=self._interval_seconds_min,
                 egress=self._egress,
                 credentials=self._credentials,
             ),
-            runs=Runs(clock, stores.runs, waiting, tenant=tenant),
+            runs=Runs(clock, stores.runs, waiting, self._figures, tenant=tenant),
             flows=Flows(stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),
             dead_letters=DeadLetters(

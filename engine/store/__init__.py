@@ -199,14 +199,26 @@ class Ended(NamedTuple):
     timing: Timing
 
 
+class Recorded(NamedTuple):
+    """What came of finished attempts: the runs that waited in line for one of them to end, and how
+    many were not tried again, since they had been cancelled or their schedule deleted."""
+
+    due: list[HeldRun]
+    cancelled: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What became of one write: the schedule as it is now, and what the loops must know of it."""
+    """What became of one write: the schedule as it is now, and what the loops must know of it.
+
+    `cancelled`: runs whose instant the edit took away.
+    """
 
     schedule: Schedule
     created: bool
     timetable: KnownTimetable | None = None
     due: tuple[DueRun, ...] = ()
+    cancelled: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,8 +311,8 @@ class Journal(Protocol):
         """Take attempts back that were not made in time: their runs have expired. As `end`."""
         ...
 
-    async def end(self, ended: Sequence[Ended]) -> list[HeldRun]:
-        """Journal finished attempts; the runs that waited in line for one of them to end."""
+    async def end(self, ended: Sequence[Ended]) -> Recorded:
+        """Journal finished attempts."""
         ...
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:

@@ -9,20 +9,21 @@ import orjson
 
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State
-from engine.store import Claim, Ended, HeldRun, overlap, schedules
+from engine.store import Claim, Ended, HeldRun, Recorded, overlap, schedules
 from engine.store.rows import timing_bytes
 from engine.store.statements import statements
 
 SQL = statements()
 
 
-def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[HeldRun]:
+def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> Recorded:
     pieces = [timing_bytes(e.timing) + e.outcome.response for e in ended]
     attempts = [
         _attempt_columns(e, end) for e, end in zip(ended, accumulate(map(len, pieces)), strict=True)
     ]
     db.execute(SQL["insert_attempts"], {"ended": _json(attempts), "pieces": b"".join(pieces)})
     db.execute(SQL["end_attempts"], {"ended": _json([_run_columns(e) for e in ended])})
+    cancelled = _count_cancelled(db, ended)
     for e in ended:
         if e.outcome.status == 410:
             _pause_schedule(db, e, "the receiver answered 410 Gone")
@@ -32,7 +33,8 @@ def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> list[HeldRun]:
             _delete_when_complete(db, e)
     # What was to be tried again may have been cancelled instead: each may have left its line.
     left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive}
-    return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
+    due = [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
+    return Recorded(due=due, cancelled=cancelled)
 
 
 def expire(db: sqlite3.Connection, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
@@ -70,6 +72,19 @@ def _run_columns(e: Ended) -> tuple[Any, ...]:
         e.ended_at_ms,
         int(e.is_probe),
     )
+
+
+def _count_cancelled(db: sqlite3.Connection, ended: Sequence[Ended]) -> int:
+    """How many that were to be tried again have been cancelled instead."""
+    retried = [
+        (e.claim.scheduled_for_ms, e.claim.schedule_row)
+        for e in ended
+        if e.next_attempt_at_ms is not None
+    ]
+    if not retried:
+        return 0
+    (count,) = db.execute(SQL["count_cancelled"], {"runs": _json(retried)}).fetchone()
+    return int(count)
 
 
 def _json(rows: Sequence[tuple[Any, ...]]) -> str:

@@ -23,6 +23,7 @@ from engine.store import (
     KnownTimetable,
     Planned,
     Progress,
+    Recorded,
     Slice,
     downtime,
     endings,
@@ -136,7 +137,7 @@ class SqliteJournal:
     async def expire(self, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
         return await self._writer.submit(lambda db: endings.expire(db, claims, now_ms))
 
-    async def end(self, ended: Sequence[Ended]) -> list[HeldRun]:
+    async def end(self, ended: Sequence[Ended]) -> Recorded:
         return await self._writer.submit(lambda db: endings.record(db, ended))
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:

@@ -100,10 +100,11 @@ def get(db: sqlite3.Connection, public_id: str) -> Schedule:
     return schedule
 
 
-def delete(
-    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None
-) -> None:
-    """Delete a schedule and cancel its waiting runs. Raises `NotFound`, `PreconditionFailed`."""
+def delete(db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None) -> int:
+    """Delete a schedule and cancel its waiting runs; how many.
+
+    Raises `NotFound`, `PreconditionFailed`.
+    """
     schedule = get(db, public_id)
     check_revision(if_match, schedule.revision)
     row = _row(db, public_id)
@@ -122,7 +123,8 @@ def delete(
     selection.index_labels(db, schedule.definition, old=row["labels"], new={})
     db.execute(SQL["delete_schedule"], {"id": row_id, "now": now_ms})
     db.execute(SQL["count_deleted_schedule"], (row["tenant"],))
-    db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
+    cancelled = db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
+    return cancelled.rowcount
 
 
 def pause(
@@ -253,7 +255,7 @@ def _store(
     if definition.labels or labels is not None:
         selection.index_labels(db, definition, old=labels, new=definition.labels)
     released = settlement.release_held_runs(db, row_id, now_ms) if resumed else []
-    settled = settlement.settle_runs(
+    settled, cancelled = settlement.settle_runs(
         db,
         previous,
         schedule,
@@ -269,6 +271,7 @@ def _store(
         created=previous is None,
         timetable=_known(timetable_id, definition),
         due=(*released, *settled, *line),
+        cancelled=cancelled,
     )
 
 

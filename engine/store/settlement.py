@@ -28,8 +28,8 @@ def settle_runs(
     target_id: int,
     flow_id: int,
     now_ms: int,
-) -> list[DueRun]:
-    """Bring the runs in sight in line with the edit; those that have a new due time."""
+) -> tuple[list[DueRun], int]:
+    """Bring the runs in sight in line with the edit: those with a new due time, how many went."""
     planned = _planned(db, row_id) if previous else []
     (_, watermark_ms, horizon_ms, _) = db.execute(SQL["get_progress"]).fetchone()
     settlement = settle(
@@ -43,9 +43,10 @@ def settle_runs(
     ids = {"schedule_id": row_id, "target_id": target_id, "flow_id": flow_id}
     for moved in settlement.move:
         db.execute(SQL["move_planned_run"], {"schedule_id": row_id, **_times(moved)})
+    cancelled = 0
     for instant in settlement.cancel:
         key = {"schedule_id": row_id, "scheduled_for": instant, "now": now_ms}
-        db.execute(SQL["cancel_planned_run"], key)
+        cancelled += db.execute(SQL["cancel_planned_run"], key).rowcount
     unjudged_ms = _unjudged_ms(db) if settlement.insert else 0
     for new in settlement.insert:
         if new.fire_after_ms <= unjudged_ms:
@@ -55,7 +56,7 @@ def settle_runs(
     if previous:
         db.execute(SQL["retarget_planned_runs"], ids)
     changed = (*settlement.insert, *settlement.move)
-    return [(o.fire_after_ms, o.scheduled_for_ms, row_id) for o in changed]
+    return [(o.fire_after_ms, o.scheduled_for_ms, row_id) for o in changed], cancelled
 
 
 def _planned(db: sqlite3.Connection, row_id: int) -> list[Occurrence]:

@@ -76,8 +76,10 @@ class SqliteSchedules:
             lambda db: selection.page(db, tenant, which, limit, after_name)
         )
 
-    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> None:
-        await self._writer.submit(lambda db: schedules.delete(db, schedule_id, now_ms, if_match))
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> int:
+        return await self._writer.submit(
+            lambda db: schedules.delete(db, schedule_id, now_ms, if_match)
+        )
 
     async def pause(
         self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None

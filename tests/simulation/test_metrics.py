@@ -9,6 +9,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.app import Engine
+from engine.core.identity import parse_instant, schedule_id
 from engine.core.model import Outcome
 from engine.services.transport import HttpRequest
 from tests.simulation.world import World, put, simulate
@@ -98,6 +99,52 @@ def test_runs_and_attempts_are_counted_by_how_they_ended(directory: Path) -> Non
     good = Outcome(name="success", status=200)
     answer = lambda request: bad if request.url.endswith("bad") else good  # noqa: E731 (a table)
     simulate(main, directory, NOON, answer=answer)
+
+
+def test_a_run_that_an_edit_a_deletion_or_somebody_takes_away_is_counted_once(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+
+            def cancelled() -> float:
+                return Scrape(engine)("runs_total", disposition="cancelled")
+
+            soon = "2026-11-30T12:00:04Z"
+            for name in ("edited", "deleted", "unwanted"):
+                await put(engine, name, at=soon)
+            await world.clock.run_for(1_000)
+            await put(engine, "edited", at="2026-11-30T13:00:00Z")
+            assert cancelled() == 1
+            await engine.schedules.delete("deleted")
+            assert cancelled() == 2
+            await engine.runs.cancel(schedule_id("default", "unwanted"), parse_instant(soon))
+            assert cancelled() == 3
+            await world.until("2026-11-30T12:01:00Z")
+            assert cancelled() == 3
+
+    simulate(main, directory, NOON)
+
+
+def test_a_run_that_is_not_tried_again_is_cancelled_when_its_attempt_has_ended(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            target = {"url": "http://127.0.0.1:9/bad"}
+            for name in ("deleted", "unwanted"):
+                await put(engine, name, at="2026-11-30T12:00:04Z", target=target)
+            await put(engine, "tried", at="2026-11-30T12:00:04Z", target=target)
+            await world.until("2026-11-30T12:00:05Z")
+            await engine.schedules.delete("deleted")
+            unwanted = schedule_id("default", "unwanted")
+            await engine.runs.cancel(unwanted, parse_instant("2026-11-30T12:00:04Z"))
+            assert Scrape(engine)("runs_total", disposition="cancelled") == 0
+            await world.until("2026-11-30T12:00:20Z")
+            assert Scrape(engine)("runs_total", disposition="cancelled") == 2
+
+    bad = Outcome(name="http_error", status=500)
+    simulate(main, directory, NOON, answer=lambda _: bad, delay_ms=lambda _: 10_000)
 
 
 def test_delay_counts_jitter_and_lateness_does_not(directory: Path) -> None:

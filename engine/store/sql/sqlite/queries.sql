@@ -539,6 +539,12 @@ FROM ended e
 WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
   AND job_run.state = 'attempting' AND job_run.attempt = e.number;
 
+-- name: count_cancelled
+-- Of `:runs`, a JSON array of keys.
+SELECT count(*) FROM json_each(:runs) JOIN job_run
+  ON job_run.scheduled_for = value ->> 0 AND job_run.schedule_id = value ->> 1
+WHERE job_run.state = 'cancelled';
+
 -- name: record_crashed_attempts
 INSERT INTO attempt (scheduled_for, schedule_id, number, started_at, outcome, error)
 SELECT scheduled_for, schedule_id, attempt, attempt_started_at, 'crash',
