@@ -70,7 +70,7 @@ def test_a_displaced_run_is_not_claimed_later_in_the_same_batch(db: sqlite3.Conn
     assert turn(lines, 20) is Admission.WAIT
     assert turn(lines, 10) is Admission.DROP
     assert state(db, 10) == ("skipped", "superseded")
-    assert lines.superseded == 1
+    assert lines.superseded == {(10, SCHEDULE)}
     assert [run.key for run in lines.moved_up()] == [(12, 12, SCHEDULE)]
 
 
