@@ -24,6 +24,7 @@ LAYERS = {
     "clock": set(),
     "config": {"core"},
     "imports": {"imports", "core"},
+    "schedule_files": {"core"},
     "secret_file": {"core"},
     "store": {"store", "core", "clock", "secret_file"},
     "services": {"services", "store", "core", "clock", "config"},
@@ -33,7 +34,7 @@ LAYERS = {
     "app": {"web", "services", "store", "core", "clock", "config", "secret_file", "loops"},
     "process": {"app", "web", "services", "config"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
-    | {"secret_file"},
+    | {"schedule_files", "secret_file"},
     "testing": {"services", "core", "clock"},
     "receiver": {"core"},
     "__main__": {"cli"},
@@ -60,14 +61,17 @@ PLACES = {
     "cryptography": ("engine/services/credentials.py",),
     "sqlite3": ("engine/store/", "engine/app.py"),
     "uvloop": ("engine/process.py",),
+    "yaml": ("engine/core/yaml_text.py",),
     "click": ("engine/cli/",),
     "rich": ("engine/cli/",),
 }
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 REQUIREMENTS = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["encryption"]]
-DEPENDENCIES = {re.split(r"[<>=]", text)[0].replace("-", "_") for text in REQUIREMENTS}
-CORE_PACKAGES = {"croniter", "idna"}
+IMPORTED_AS = {"pyyaml": "yaml"}
+REQUIRED = [re.split(r"[<>=]", text)[0].replace("-", "_") for text in REQUIREMENTS]
+DEPENDENCIES = {IMPORTED_AS.get(name, name) for name in REQUIRED}
+CORE_PACKAGES = {"croniter", "idna", "yaml"}
 IMPURE = (
     {"asyncio", "logging", "random", "secrets", "time", "threading", "multiprocessing"}
     | {"os", "pathlib", "shutil", "tempfile", "sqlite3", "subprocess", "signal"}

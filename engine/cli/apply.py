@@ -2,36 +2,41 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 
-from engine.cli.client import Client, faults_of
+from engine.cli.client import Client, faults_of, schedule_path
 from engine.cli.options import Server, example, output, server
 from engine.cli.output import sentence_of, show_json, show_table, talk
-from engine.cli.schedule_files import read_files
+from engine.cli.set_options import Declared, declared
 from engine.core.errors import Fault, Invalid
 
 
 @click.command(
-    "apply", epilog=example("offbeat apply schedules.toml", "offbeat apply a.toml b.json -o json")
+    "apply",
+    epilog=example(
+        "offbeat apply schedules.toml",
+        "offbeat apply a.toml b.yaml --set billing --prune --dry-run",
+    ),
 )
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
-)
+@declared
 @click.option("--dry-run", is_flag=True, help="Only say what would become of each.")
 @server
 @output
-def command(*, files: Sequence[Path], dry_run: bool, server: Server, form: str) -> int:
-    """Put the schedules of each FILE (.toml or .json), by name.
+def command(*, declared: Declared, dry_run: bool, server: Server, form: str) -> int:
+    """Put the schedules of each FILE (.toml, .json, .yaml; - for JSON on stdin), by name.
 
     A schedule that is already there word for word is left as it is. Exit code 2 when the engine
-    refused some; the others are put all the same.
+    refused some; the others are put all the same, and nothing is deleted.
     """
-    documents = read_files(files)
     with Client(server) as client:
-        results = client.batch(documents, dry_run=dry_run)
+        strays = declared.strays(client)
+        results = client.batch(declared.documents, dry_run=dry_run)
+        if not any(each["status"] == "error" for each in results):
+            results += [_delete(client, stray, dry_run=dry_run) for stray in strays]
+        elif strays:
+            talk(f"nothing is deleted while some are refused; {len(strays)} would be")
     if form == "json":
         show_json(results)
     else:
@@ -51,9 +56,17 @@ def report(results: Sequence[Mapping[str, Any]]) -> int:
     return 2 if refused else 0
 
 
+def _delete(client: Client, stray: Mapping[str, Any], *, dry_run: bool) -> dict[str, Any]:
+    if not dry_run:
+        # What somebody has changed since it was listed is not what was meant.
+        client.call("DELETE", schedule_path(stray["name"]), if_match=stray["revision"])
+    return {"name": stray["name"], "status": "deleted"}
+
+
 _WORDS = {
     "created": "created",
     "updated": "updated",
     "unchanged": "unchanged",
+    "deleted": "deleted",
     "error": "refused",
 }

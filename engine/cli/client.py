@@ -71,9 +71,15 @@ class Client:
         *,
         query: Mapping[str, object] | None = None,
         body: object = None,
+        if_match: int | None = None,
     ) -> Any:
-        """The JSON answer; None for an empty one. Raises the error that a problem stands for."""
+        """The JSON answer; None for an empty one. Raises the error that a problem stands for.
+
+        `if_match`: the revision that a change is meant for.
+        """
         headers = {"Content-Type": "application/json"} if body is not None else {}
+        if if_match is not None:
+            headers["If-Match"] = f'"{if_match}"'
         data = json.dumps(body).encode() if body is not None else None
         text = self._send(method, path, query or {}, headers, data)
         return _json(text) if text else None

@@ -26,7 +26,9 @@ from engine.core.errors import (
 
 COMMANDS = {
     "run": ("run:command", "Start the engine (--demo: with a receiver and examples)."),
-    "apply": ("apply:command", "Put schedules from TOML or JSON files."),
+    "apply": ("apply:command", "Put schedules from TOML, JSON or YAML files."),
+    "diff": ("diff:command", "What apply would change; exit code 6 when something differs."),
+    "export": ("export:command", "All schedules as a file for apply."),
     "import": ("imports:command", "Read another scheduler's files: crontab."),
     "schedules": ("schedules:command", "List, show, pause, resume, trigger and delete schedules."),
     "runs": ("runs:command", "List, cancel and replay runs, delete failed ones."),

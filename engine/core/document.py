@@ -30,6 +30,7 @@ from engine.core.model import (
     Draft,
     JitterSource,
     Overlap,
+    Pause,
     Schedule,
 )
 from engine.core.owed import owing
@@ -201,7 +202,7 @@ def write_schedule(schedule: Schedule, now_ms: int) -> dict[str, Any]:
     """The document that the API answers with; `next` is the first run that fires after `now_ms`."""
     definition = schedule.definition
     added: dict[str, Any] = {"id": definition.schedule_id, "tenant": definition.tenant}
-    document = added | _write_input(schedule)
+    document = added | write_definition(definition, schedule.pause)
     if isinstance(definition.trigger, CronTrigger):
         document["cron_resolved"] = definition.trigger.resolved
     return document | {
@@ -215,6 +216,33 @@ def write_schedule(schedule: Schedule, now_ms: int) -> dict[str, Any]:
     }
 
 
+def write_definition(definition: Definition, pause: Pause | None) -> dict[str, Any]:
+    """What a tenant writes, every member of it; null where there is nothing to say."""
+    chosen = definition.jitter_source == "explicit"
+    return {
+        "name": definition.name,
+        "labels": dict(definition.labels),
+        **write_trigger(definition.trigger),
+        "start_at": _instant(definition.start_at_ms),
+        "end_at": _instant(definition.end_at_ms),
+        "max_runs": definition.max_runs,
+        "jitter_seconds": definition.jitter_seconds if chosen else None,
+        "deadline_seconds": definition.deadline_seconds,
+        "overlap": definition.overlap,
+        "catch_up": definition.catch_up,
+        "catch_up_window_seconds": definition.catch_up_window_seconds,
+        "paused": pause is not None,
+        "pause_reason": None if pause is None else pause.reason,
+        "paused_until": None if pause is None else _instant(pause.until_ms),
+        "target": write_target(definition.target),
+        "retry": write_retry(definition.retry),
+        "flow_key": definition.flow_key,
+        "priority": definition.priority,
+        "delete_after_completion": definition.delete_after_completion,
+        "pause_after_failures": definition.pause_after_failures,
+    }
+
+
 def patch_schedule(schedule: Schedule, patch: Mapping[str, Any]) -> dict[str, Any]:
     """What is stored with `patch` merged in (RFC 7396), for `read_schedule` to read.
 
@@ -222,7 +250,7 @@ def patch_schedule(schedule: Schedule, patch: Mapping[str, Any]) -> dict[str, An
     that was there, companions included, and one that ends a pause drops its reason and its end.
     So nobody has to send null for what the patch makes meaningless.
     """
-    document = _write_input(schedule)
+    document = write_definition(schedule.definition, schedule.pause)
     if "paused" in patch and patch["paused"] is not True:
         document |= {"pause_reason": None, "paused_until": None}
     _drop_replaced(document, patch, {*COMPANIONS}, TRIGGER_FIELDS)
@@ -290,33 +318,6 @@ def _check_together(fields: Fields, definition: Definition, *, triggered: bool) 
             fields.refuse("at", "write an instant from start_at to end_at, or leave those out")
     elif definition.delete_after_completion and not fields.given(("end_at", "max_runs")):
         fields.refuse("delete_after_completion", "it never completes; write end_at or max_runs")
-
-
-def _write_input(schedule: Schedule) -> dict[str, Any]:
-    definition, pause = schedule.definition, schedule.pause
-    chosen = definition.jitter_source == "explicit"
-    return {
-        "name": definition.name,
-        "labels": dict(definition.labels),
-        **write_trigger(definition.trigger),
-        "start_at": _instant(definition.start_at_ms),
-        "end_at": _instant(definition.end_at_ms),
-        "max_runs": definition.max_runs,
-        "jitter_seconds": definition.jitter_seconds if chosen else None,
-        "deadline_seconds": definition.deadline_seconds,
-        "overlap": definition.overlap,
-        "catch_up": definition.catch_up,
-        "catch_up_window_seconds": definition.catch_up_window_seconds,
-        "paused": pause is not None,
-        "pause_reason": None if pause is None else pause.reason,
-        "paused_until": None if pause is None else _instant(pause.until_ms),
-        "target": write_target(definition.target),
-        "retry": write_retry(definition.retry),
-        "flow_key": definition.flow_key,
-        "priority": definition.priority,
-        "delete_after_completion": definition.delete_after_completion,
-        "pause_after_failures": definition.pause_after_failures,
-    }
 
 
 def _next(schedule: Schedule, now_ms: int) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.imports import local_timezone
-from engine.cli.schedule_files import read_files
+from engine.schedule_files import read_files
 from tests.cli.conftest import Offbeat
 
 CRONTAB = (

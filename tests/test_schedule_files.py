@@ -5,16 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.schedule_files import read_files
 from engine.core.errors import Invalid
+from engine.schedule_files import read_files
 
 
-def test_toml_and_json_say_the_same(tmp_path: Path):
-    toml, as_json = tmp_path / "a.toml", tmp_path / "b.json"
+def test_toml_json_and_yaml_say_the_same(tmp_path: Path):
+    toml, as_json, as_yaml = (tmp_path / name for name in ("a.toml", "b.json", "c.yaml"))
     toml.write_text('[schedules."a.b"]\nevery = 60\ntarget = { url = "http://h.example" }\n')
     document = {"every": 60, "target": {"url": "http://h.example"}}
     as_json.write_text(json.dumps({"schedules": {"c": document}}))
-    assert read_files([toml, as_json]) == [{"name": "a.b", **document}, {"name": "c", **document}]
+    as_yaml.write_text("schedules:\n  d:\n    every: 60\n    target: {url: http://h.example}\n")
+    documents = read_files([toml, as_json, as_yaml])
+    assert documents == [{"name": name, **document} for name in ("a.b", "c", "d")]
 
 
 def test_toml_times_become_text(tmp_path: Path):
@@ -43,7 +45,10 @@ def test_toml_times_become_text(tmp_path: Path):
         ("a.json", '{"schedules": {}, "more": 1}', "one table, schedules"),
         ("a.json", '{"schedules": {"a": 1}}', "a is not a table"),
         ("a.json", '{"schedules": {"a": {"name": "b"}}}', "a calls itself b"),
-        ("a.yaml", "", "ends in .toml or .json"),
+        ("a.yaml", "", "one table, schedules"),
+        ("a.yaml", "schedules:\n  a: {every: 010}\n", "line 2: 010 means different things"),
+        ("a.yml", "schedules: {a: {}, a: {}}", "line 1: a appears twice"),
+        ("a.txt", "", "ends in .toml, .json, .yaml or .yml"),
     ],
 )
 def test_a_file_that_is_not_what_it_should_be_is_refused(

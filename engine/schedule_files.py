@@ -1,27 +1,32 @@
-"""Declarative schedule files: a table `schedules` from names to documents, in TOML or JSON.
+"""Declarative schedule files: a table `schedules` from names to documents, in TOML, JSON or YAML.
 
     [schedules.nightly-report]
     cron = "0 2 * * *"
     timezone = "Europe/Berlin"
     target = { url = "https://example.com/report", json = { kind = "nightly" } }
 
-A TOML date and time is an instant when it has an offset, else the local time of `timezone`.
+A TOML date and time is an instant when it has an offset, else the local time of `timezone`. What
+YAML would read one way here and another way elsewhere is refused (`core/yaml_text.py`).
 """
 
 import json
+import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import Fault, Invalid, Malformed
 from engine.core.json_text import exact_float
+from engine.core.yaml_text import parse_yaml
+
+STDIN = Path("-")
 
 
 def read_files(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """The documents of all files, each with its `name`, in their order.
+    """The documents of all files, each with its `name`, in their order; `-` is JSON on stdin.
 
     Raises Invalid with every fault: files that are not what their ending says, and names that
     appear twice.
@@ -56,24 +61,26 @@ def _schedules(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _parse(path: Path) -> Any:
+    kind = "json" if path == STDIN else path.suffix.removeprefix(".")
+    if kind not in _PARSERS:
+        raise Malformed("write schedules in a file that ends in .toml, .json, .yaml or .yml")
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        return _PARSERS[kind](content.decode("utf-8"))
     except OSError as error:
         raise Malformed(str(error.strerror)) from None
-    if path.suffix not in (".json", ".toml"):
-        raise Malformed("write schedules in a file that ends in .toml or .json")
-    try:
-        text = content.decode("utf-8")
-        if path.suffix == ".toml":
-            return tomllib.loads(text, parse_float=exact_float)
-        return json.loads(
-            text,
-            object_pairs_hook=_each_once,
-            parse_float=exact_float,
-            parse_constant=exact_float,
-        )
     except ValueError as error:
-        raise Malformed(f"not {path.suffix[1:].upper()}: {error}") from None
+        raise Malformed(f"not {kind.upper()}: {error}") from None
+
+
+def _parse_toml(text: str) -> Any:
+    return tomllib.loads(text, parse_float=exact_float)
+
+
+def _parse_json(text: str) -> Any:
+    return json.loads(
+        text, object_pairs_hook=_each_once, parse_float=exact_float, parse_constant=exact_float
+    )
 
 
 def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -91,3 +98,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(member) for member in value]
     return value.isoformat() if isinstance(value, datetime | date | time) else value
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "toml": _parse_toml,
+    "json": _parse_json,
+    "yaml": parse_yaml,
+    "yml": parse_yaml,
+}

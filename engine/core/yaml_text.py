@@ -1,0 +1,163 @@
+"""YAML as two programs can agree on it: only what means one thing in every version of it.
+
+YAML 1.1, which PyYAML and Kubernetes' tools keep to, and 1.2 read the same plain word differently:
+`no` is false or a text, `010` is 8 or 10, `12:30` is 750 or a text. A schedule that two programs
+read differently is a schedule that somebody did not ask for. So a plain scalar is taken when all
+agree (`true`, `5`, `0.5`, `null`, any other text) and refused with its line when they do not; dates
+stay the text that they are, for the reader of a schedule to judge. A name twice in a mapping, tags
+of one's own and merge keys are refused, too.
+
+Documents are read one by one: a fault in one does not hide the others. An alias stands for what its
+anchor marks, each time; the whole is bounded, so that aliases of aliases cost nothing.
+
+Sources: yaml.org/spec/1.1 (types), yaml.org/spec/1.2.2 §10.3 (core schema).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from engine.core.errors import Malformed
+from engine.core.json_text import DEPTH_MAX, exact_float
+
+NODES_MAX = 1_000_000
+"""Of a document, aliases written out: ten thousand schedules with a hundred members."""
+
+Document = tuple[int, Any]
+"""The line where a document begins, and its value; a `Malformed` where it has none."""
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a text that is one document. Raises Malformed, with its line."""
+    values = [value for _, value in parse_documents(text) if value is not None]
+    for value in values:
+        if isinstance(value, Malformed):
+            raise value
+    if len(values) > 1:
+        raise Malformed("it holds several documents (---); write one")
+    return values[0] if values else None
+
+
+def parse_documents(text: str) -> Iterator[Document]:
+    """Each document of a text, with its first line from 1; None for an empty one."""
+    for line, part in _parts(text):
+        try:
+            yield line, _read(part, line)
+        except Malformed as error:
+            yield line, error
+
+
+def write_yaml(value: Any) -> str:
+    """`value` as one document that `parse_yaml` reads back equal, members in their order."""
+    text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Documents end where a line begins with ---, whatever stands before it (YAML 1.2 §9.1.2)."""
+    begins = [0, *(match.start() for match in _MARKER.finditer(text))]
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        if text[begin:end].strip():
+            yield text.count("\n", 0, begin) + 1, text[begin:end]
+
+
+def _read(part: str, first_line: int) -> Any:
+    try:
+        node = yaml.compose(part, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = 0 if mark is None else min(mark.line, part.count("\n"))
+        source = part.split("\n")[line]
+        raise Malformed(
+            f"line {first_line + line}: not YAML: {error.problem}{_hint(source)}"
+        ) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise Malformed(f"line {first_line}: not YAML: {' '.join(str(error).split())}") from None
+    return None if node is None else _Values(first_line).of(node, 0)
+
+
+def _hint(source: str) -> str:
+    if _STARS.search(source):
+        return '; a value that begins with * or @ wants quotes: "*/5 * * * *"'
+    return ""
+
+
+class _Values:
+    """Turns the nodes of a document into values."""
+
+    def __init__(self, first_line: int) -> None:
+        self._first_line = first_line
+        self._left = NODES_MAX
+
+    def of(self, node: yaml.Node, depth: int) -> Any:
+        self._left -= 1
+        if depth > DEPTH_MAX:
+            raise self._error(node, f"nested deeper than {DEPTH_MAX} levels")
+        if self._left < 0:
+            raise self._error(node, f"more than {NODES_MAX:,} values, aliases written out")
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+            return self._mapping(node, depth)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+            return [self.of(item, depth + 1) for item in node.value]
+        if isinstance(node, yaml.ScalarNode) and node.tag in _SCALARS:
+            return self._scalar(node)
+        raise self._error(node, f"the tag {node.tag} is not read")
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        for key, value in node.value:
+            name = self.of(key, depth + 1)
+            if not isinstance(name, str):
+                raise self._error(key, "write names as text; put quotes around this one")
+            if name in mapping:
+                raise self._error(key, f"{name} appears twice")
+            mapping[name] = self.of(value, depth + 1)
+        return mapping
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        text = node.value
+        match node.tag.removeprefix(_TAG):
+            case "str" | "timestamp" if node.style or not _AMBIGUOUS.fullmatch(text):
+                return text
+            case "null":
+                return None
+            case "bool" if text.lower() in _BOOLEANS:
+                return _BOOLEANS[text.lower()]
+            case "int" if _INTEGER.fullmatch(text):
+                return int(text)
+            case "float" if _FRACTION.fullmatch(text):
+                return exact_float(text)
+        raise self._error(
+            node,
+            f"{text} means different things to different readers of YAML; write true, false or a"
+            f' plain number, or the text in quotes: "{text}"',
+        )
+
+    def _error(self, node: yaml.Node, sentence: str) -> Malformed:
+        return Malformed(f"line {self._first_line + node.start_mark.line}: {sentence}")
+
+
+# libyaml's parser where it is compiled in: ten times as fast.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG = "tag:yaml.org,2002:"
+_SCALARS = {_TAG + name for name in ("str", "timestamp", "null", "bool", "int", "float")} | {
+    _TAG + name
+    for name in ("merge", "value")  # The plain words << and =, which are refused.
+}
+_BOOLEANS = {"true": True, "false": False}
+_MARKER = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_STARS = re.compile(r"(?:[:-]\s+|^\s*)[*@]")
+# Numbers as JSON writes them; so many digits as `json_text` takes.
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,4299})")
+_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]+(?:[eE][+-]?[0-9]+)?")
+# Text to PyYAML, numbers to YAML 1.2: 0o17 and 1e3.
+_AMBIGUOUS = re.compile(r"[+-]?(?:0o[0-7]+|[0-9]+(?:\.[0-9]*)?[eE][+-]?[0-9]+)")
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # Found late.
+    """Writes texts in quotes that another reader takes for numbers."""
+
+
+_Dumper.add_implicit_resolver(f"{_TAG}float", _AMBIGUOUS, list("+-0123456789"))
