@@ -46,6 +46,7 @@ class Config:
     admin_key_file: Path | None = None  # Of the first API key, an administrator's.
     egress_allow: tuple[Opening, ...] = ()  # Beyond the public: core/egress.py.
     egress_ca_file: Path | None = None  # PEM; authorities besides the system's.
+    schedules: Path | None = None  # A directory of files: schedule_directory.py.
     jitter_subsecond: bool = True
     history_days: int = 7
     history_runs: int = 1_000_000
@@ -233,6 +234,7 @@ _SETTINGS: dict[str, _Setting] = {
     "data_dir": _Setting(("engine", "data_dir"), _path),
     "listen": _Setting(("engine", "listen"), _listen),
     "tenant": _Setting(("engine", "tenant"), _tenant),
+    "schedules": _Setting(("engine", "schedules"), _path),
     "lock_timeout_seconds": _Setting(("engine", "lock_timeout_seconds"), _seconds(3_600)),
     "drain_timeout_seconds": _Setting(("engine", "drain_timeout_seconds"), _seconds(3_600)),
     "rate": _Setting(("delivery", "rate"), _whole(1, 1_000_000)),

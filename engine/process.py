@@ -14,6 +14,7 @@ import uvloop
 
 from engine.app import Engine
 from engine.config import Config
+from engine.schedule_directory import SchedulesDirectory
 from engine.services.log_lines import log_to_stderr
 from engine.web.server import Listener, start_server
 
@@ -76,15 +77,31 @@ async def _run(config: Config) -> int:
 
         engine.on_locked = take_address
         async with engine:
+            directory = await _schedules_directory(engine, config)
             server = await start_server(engine.web_app(), listener)
             try:
                 settle_interpreter()
                 log.info("listening", on=server.listen)
-                await _first_of(stop.wait(), engine.failed())
+                await _first_of(stop.wait(), engine.failed(), *directory)
                 await engine.drain()
             finally:
                 await server.stop()  # Whoever waits for the directory finds its address free.
     return 0
+
+
+async def _schedules_directory(engine: Engine, config: Config) -> list[Coroutine[None, None, None]]:
+    """What keeps the schedules like the files of `--schedules`, once they have been applied."""
+    if config.schedules is None:
+        return []
+    directory = SchedulesDirectory(
+        config.schedules,
+        engine.schedules,
+        tenant=engine.tenant,
+        subsecond=engine.subsecond,
+        registry=engine.registry,
+    )
+    await directory.start()
+    return [directory.run()]
 
 
 def _stop_signal() -> asyncio.Event:

@@ -61,16 +61,16 @@ def _schedules(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _parse(path: Path) -> Any:
-    kind = "json" if path == STDIN else path.suffix.removeprefix(".")
-    if kind not in _PARSERS:
+    suffix = ".json" if path == STDIN else path.suffix
+    if suffix not in _PARSERS:
         raise Malformed("write schedules in a file that ends in .toml, .json, .yaml or .yml")
     try:
         content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-        return _PARSERS[kind](content.decode("utf-8"))
+        return _PARSERS[suffix](content.decode("utf-8"))
     except OSError as error:
         raise Malformed(str(error.strerror)) from None
     except ValueError as error:
-        raise Malformed(f"not {kind.upper()}: {error}") from None
+        raise Malformed(f"not {suffix[1:].upper()}: {error}") from None
 
 
 def _parse_toml(text: str) -> Any:
@@ -101,8 +101,9 @@ def _plain(value: Any) -> Any:
 
 
 _PARSERS: dict[str, Callable[[str], Any]] = {
-    "toml": _parse_toml,
-    "json": _parse_json,
-    "yaml": parse_yaml,
-    "yml": parse_yaml,
+    ".toml": _parse_toml,
+    ".json": _parse_json,
+    ".yaml": parse_yaml,
+    ".yml": parse_yaml,
 }
+SUFFIXES = frozenset(_PARSERS)

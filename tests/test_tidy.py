@@ -25,6 +25,7 @@ LAYERS = {
     "config": {"core"},
     "imports": {"imports", "core"},
     "schedule_files": {"core"},
+    "schedule_directory": {"schedule_files", "core"},
     "secret_file": {"core"},
     "store": {"store", "core", "clock", "secret_file"},
     "services": {"services", "store", "core", "clock", "config"},
@@ -32,7 +33,7 @@ LAYERS = {
     "loops": {"core"},
     # The HTTP interface is a part like others: `Engine.web_app()` and a process serve the same.
     "app": {"web", "services", "store", "core", "clock", "config", "secret_file", "loops"},
-    "process": {"app", "web", "services", "config"},
+    "process": {"app", "web", "services", "config", "schedule_directory"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
     | {"schedule_files", "secret_file"},
     "testing": {"services", "core", "clock"},

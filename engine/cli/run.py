@@ -17,6 +17,7 @@ DEFAULT_FILE = Path("offbeat.toml")
     epilog=example(
         "offbeat run --demo",
         "offbeat run --data-dir /var/lib/offbeat --listen unix:/run/offbeat.sock --rate 200",
+        "offbeat run --schedules /etc/offbeat/schedules",
     ),
 )
 @click.option("--demo", is_flag=True, default=None, help="Also start a receiver and examples.")
@@ -33,6 +34,9 @@ DEFAULT_FILE = Path("offbeat.toml")
 )
 @click.option(
     "--tenant", metavar="NAME", help=f"Whose schedules these are (default {_DEFAULTS.tenant})."
+)
+@click.option(
+    "--schedules", metavar="DIR", help="Keep its schedules like the files in DIR, as they change."
 )
 @click.option("--rate", metavar="N", help=f"Attempts a second at most (default {_DEFAULTS.rate}).")
 @click.option("--burst", metavar="N", help="Depth of the token bucket (default rate / 10).")

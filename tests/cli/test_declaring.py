@@ -154,3 +154,10 @@ def test_prune_never_deletes_by_surprise(asking, file):
     assert (refused.code, "nothing is deleted while some are refused" in refused.err) == (2, True)
     assert asking("schedules", "get", "a").code == 0
     assert asking("apply", one, "--set", "no way").code == 2
+
+
+def test_run_applies_a_directory_before_it_listens(offbeat: Offbeat, tmp_path: Path):
+    (tmp_path / "a.toml").write_text(f"[schedules.a]\nevery = 60\n{TARGET}\n")
+    with TemporaryDirectory() as place, running(place, "--schedules", str(tmp_path)) as address:
+        [schedule] = json.loads(offbeat("schedules", "-o", "json", "--server", address).out)
+    assert (schedule["name"], schedule["labels"]) == ("a", {"offbeat/set": "schedules-directory"})

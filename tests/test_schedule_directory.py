@@ -1,0 +1,151 @@
+"""A directory of schedule files, and what becomes of an engine's schedules; looks are asked for."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from engine.app import Engine
+from engine.config import Config
+from engine.core.labels import ScheduleFilter
+from engine.schedule_directory import LOOKS_BEFORE_RETRY, SchedulesDirectory
+
+TARGET = {"url": "http://127.0.0.1:9/"}
+Scene = Callable[[Engine, SchedulesDirectory, Path], Awaitable[None]]
+
+
+def keep(scene: Scene, tmp_path: Path) -> None:
+    """Play a scene with an engine and the directory `files` that it is kept like."""
+
+    async def play() -> None:
+        files = tmp_path / "files"
+        files.mkdir()
+        async with Engine(Config(data_dir=tmp_path / "data")) as engine:
+            directory = SchedulesDirectory(
+                files,
+                engine.schedules,
+                tenant=engine.tenant,
+                subsecond=engine.subsecond,
+                registry=engine.registry,
+            )
+            await scene(engine, directory, files)
+
+    asyncio.run(play())
+
+
+def write(path: Path, **every: int) -> None:
+    schedules = {name: {"every": seconds, "target": TARGET} for name, seconds in every.items()}
+    path.write_text(json.dumps({"schedules": schedules}))
+
+
+async def stored(engine: Engine) -> dict[str, int]:
+    page, _ = await engine.schedules.page(ScheduleFilter(), limit=100, after_name=None)
+    return {each.definition.name: each.definition.trigger.every_seconds for each in page}
+
+
+def ok(engine: Engine) -> float | None:
+    return engine.registry.get_sample_value("scheduler_schedules_directory_ok")
+
+
+def test_files_are_applied_at_the_start_and_when_two_looks_agree_that_they_changed(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        write(files / "a.json", a=60, b=60)
+        (files / ".hidden.json").write_text("{")
+        (files / "notes.txt").write_text("{")
+        await directory.start()
+        assert await stored(engine) == {"a": 60, "b": 60}
+        write(files / "a.json", a=300)
+        await directory.look()
+        write(files / "c.json", c=60)
+        await directory.look()
+        assert await stored(engine) == {"a": 60, "b": 60}
+        await directory.look()
+        assert await stored(engine) == {"a": 300, "c": 60}
+        assert ok(engine) == 1
+
+    keep(scene, tmp_path)
+
+
+def test_the_swap_of_one_symlink_is_a_change_of_all_files(tmp_path: Path):
+    """As the kubelet does it: files are links through `..data`, which is replaced."""
+
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        for version, seconds in (("..1", 60), ("..2", 300)):
+            (files / version).mkdir()
+            write(files / version / "a.json", a=seconds)
+        (files / "..data").symlink_to("..1")
+        (files / "a.json").symlink_to("..data/a.json")
+        await directory.start()
+        assert await stored(engine) == {"a": 60}
+        (files / "..data_tmp").symlink_to("..2")
+        (files / "..data_tmp").replace(files / "..data")
+        await directory.start()
+        assert await stored(engine) == {"a": 300}
+
+    keep(scene, tmp_path)
+
+
+def test_bad_files_leave_the_last_good_state_until_they_are_mended(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        write(files / "a.json", a=60)
+        await directory.start()
+        for broken in ("{", '{"schedules": {"b": {"every": 0, "target": {"url": "http://h"}}}}'):
+            (files / "b.json").write_text(broken)
+            await directory.start()
+            assert (await stored(engine), ok(engine)) == ({"a": 60}, 0)
+        write(files / "b.json", b=60)
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60, "b": 60}, 1)
+        (files / "b.json").write_text("{")
+        await directory.start()
+        assert ok(engine) == 0
+        write(files / "b.json", b=60)
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60, "b": 60}, 1)
+
+    keep(scene, tmp_path)
+
+
+def test_all_or_nothing_is_put_when_the_engine_refuses_one(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        write(files / "a.json", a=60)
+        metadata = {"every": 60, "target": {"url": "http://169.254.169.254/"}}
+        (files / "z.json").write_text(json.dumps({"schedules": {"z": metadata}}))
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({}, 0)
+
+    keep(scene, tmp_path)
+
+
+def test_a_directory_without_schedules_deletes_nothing_and_others_are_never_deleted(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        await engine.schedules.put({"name": "by-hand", "every": 60, "target": TARGET})
+        write(files / "a.json", a=60)
+        write(files / "b.json", b=60)
+        await directory.start()
+        (files / "b.json").unlink()
+        await directory.start()
+        assert await stored(engine) == {"a": 60, "by-hand": 60}
+        (files / "a.json").unlink()
+        await directory.start()
+        await asyncio.to_thread(files.rmdir)
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60, "by-hand": 60}, 0)
+
+    keep(scene, tmp_path)
+
+
+def test_what_the_files_do_not_explain_is_tried_again(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        theirs = {"name": "a", "every": 9, "labels": {"offbeat/set": "web"}, "target": TARGET}
+        await engine.schedules.put(theirs)
+        write(files / "a.json", a=60)
+        await directory.start()
+        await engine.schedules.delete("a")
+        for _ in range(LOOKS_BEFORE_RETRY - 1):
+            await directory.look()
+        assert (await stored(engine), ok(engine)) == ({}, 0)
+        await directory.look()
+        assert (await stored(engine), ok(engine)) == ({"a": 60}, 1)
+
+    keep(scene, tmp_path)
