@@ -29,7 +29,7 @@ COMMANDS = {
     "apply": ("apply:command", "Put schedules from TOML, JSON or YAML files."),
     "diff": ("diff:command", "What apply would change; exit code 6 when something differs."),
     "export": ("export:command", "All schedules as a file for apply."),
-    "import": ("imports:command", "Read another scheduler's files: crontab."),
+    "import": ("imports:command", "Read other schedulers' files: crontab, kubernetes."),
     "schedules": ("schedules:command", "List, show, pause, resume, trigger and delete schedules."),
     "runs": ("runs:command", "List, cancel and replay runs, delete failed ones."),
     "next": ("next:command", "When a cron expression occurs and fires; needs no server."),

@@ -24,6 +24,7 @@ from engine.core.timetable import check_timezone, read_cron
 from engine.imports.crontab_lines import Job, Setting, Unread, read_lines
 from engine.imports.curl import read_curl
 from engine.imports.naming import name_jobs
+from engine.imports.report import Import, Imported, Remark, merge
 from engine.imports.shell import NotPlain, Unclosed, check_closed, read_words
 from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
 from engine.imports.wget import read_wget
@@ -36,31 +37,6 @@ DELAYS = frozenset({"RANDOM_DELAY", "START_HOURS_RANGE", "DELAY", "PERSISTENT", 
 MAIL = frozenset({"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"})
 _NOT_ENVIRONMENT = DELAYS | MAIL | {"CRON_TZ"}
 _PROGRAMS = {"curl": read_curl, "wget": read_wget}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """One schedule: the document that a PUT accepts, with its name, and the line it came from."""
-
-    line: int
-    document: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
-    """A sentence about lines of the file; no lines: about the whole file."""
-
-    lines: tuple[int, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Import:
-    """What became of a crontab: schedules and refusals cover every job, notes what changed."""
-
-    schedules: tuple[Imported, ...]
-    refused: tuple[Remark, ...]
-    notes: tuple[Remark, ...]
 
 
 def read_crontab(
@@ -105,8 +81,8 @@ def read_crontab(
                     notes += ((line.line, text) for text in draft.notes)
     return Import(
         schedules=_named(drafts, label, earlier),
-        refused=_merge(refused),
-        notes=_merge(notes) + _about_all(drafts, timezone),
+        refused=merge(refused),
+        notes=merge(notes) + _about_all(drafts, timezone),
     )
 
 
@@ -249,14 +225,6 @@ def _about_all(drafts: Sequence[_Draft], timezone: str) -> tuple[Remark, ...]:
     if any(draft.jitter_seconds for draft in drafts):
         texts.append("jobs on the hour spread over up to 60 s; jitter_seconds 0 makes one exact")
     return tuple(Remark(lines=(), text=text) for text in texts)
-
-
-def _merge(remarks: Iterable[tuple[int, str]]) -> tuple[Remark, ...]:
-    """One remark per text, in the order of their first lines."""
-    lines: dict[str, list[int]] = {}
-    for line, text in remarks:
-        lines.setdefault(text, []).append(line)
-    return tuple(Remark(lines=tuple(at), text=text) for text, at in lines.items())
 
 
 def _reason(error: NotPlain | Invalid) -> str:

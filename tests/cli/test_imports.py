@@ -56,3 +56,43 @@ def test_the_zone_of_this_machine_is_an_iana_name(monkeypatch: pytest.MonkeyPatc
     assert local_timezone() == "Asia/Tokyo"
     monkeypatch.setenv("TZ", "EST5EDT4")
     assert local_timezone() != "EST5EDT4"
+
+
+MANIFEST = """\
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: a, namespace: n1}
+spec:
+  schedule: "0 2 * * *"
+  jobTemplate:
+    spec: {template: {spec: {containers: [{image: i, command: [run, it]}]}}}
+---
+kind: ConfigMap
+---
+kind: CronJob
+spec: {schedule: * * * * *}
+"""
+
+
+def test_manifests_are_shown_and_every_document_is_accounted_for(offbeat: Offbeat, tmp_path: Path):
+    path = tmp_path / "jobs.yaml"
+    path.write_text(MANIFEST)
+    result = offbeat("import", "kubernetes", str(path), "--target", "http://127.0.0.1:9000/run")
+    assert result.code == 1
+    assert result.out.splitlines()[1] == "1     n1.a      0 2 * * *  UTC       run it"
+    said = result.err.splitlines()
+    assert f"{path}:8: note: ConfigMap is ignored" in said
+    assert any(line.startswith(f"{path}:10: line 12: not YAML") for line in said)
+    assert said[-1] == "1 schedules; --apply puts them"
+
+
+def test_manifests_as_json_are_a_file_for_apply(offbeat: Offbeat, tmp_path: Path):
+    path = tmp_path / "jobs.yaml"
+    path.write_text(MANIFEST.partition("---")[0])
+    arguments = ("import", "kubernetes", str(path), "--target", "http://127.0.0.1:9000/run")
+    result = offbeat(*arguments, "-o", "json")
+    assert result.code == 0
+    (tmp_path / "schedules.json").write_text(result.out)
+    [document] = read_files([tmp_path / "schedules.json"])
+    assert document["target"]["json"] == {"image": "i", "command": ["run", "it"]}
+    assert "n1.a is in two of the files" in offbeat(*arguments, str(path)).err

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from engine.core.document import read_schedule
 from engine.core.errors import Invalid
-from engine.imports.crontab import Import, read_crontab
+from engine.imports.crontab import read_crontab
 from engine.imports.crontab_lines import Job, Setting, read_lines
+from engine.imports.report import Import
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RUNNER = "http://127.0.0.1:9000/run"

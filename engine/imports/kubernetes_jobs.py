@@ -1,0 +1,149 @@
+"""What a CronJob runs, as a request: a container that calls a URL, or one that a receiver runs.
+
+The engine starts no containers. One whose command is a plain curl or wget call becomes the request
+that it makes; any other is posted to `target` as
+
+    {"image": …, "command": […], "args": […], "environment": {…}}
+
+(the members that the manifest has), for a receiver that runs it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.core.policy_document import ATTEMPTS_MAX
+from engine.imports.curl import read_curl
+from engine.imports.shell import NotPlain, read_words
+from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
+from engine.imports.wget import read_wget
+
+_PROGRAMS = {"curl": read_curl, "wget": read_wget}
+_SHELLS = ("sh", "bash", "ash", "dash")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """The members `target` and `retry` of a schedule; `notes`: what is not the same."""
+
+    target: dict[str, Any]
+    retry: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def read_work(job: Mapping[str, Any], *, target: str | None) -> Work:
+    """What `jobTemplate.spec` asks for. `target`: who runs containers; None refuses them.
+
+    Raises NotPlain.
+    """
+    pod = member(member(job, "template"), "spec")
+    containers = job_containers(pod)
+    container = containers[0] if containers else {}
+    notes = [*_left_out(job, pod, containers)]
+    try:
+        call = _web_call(_texts(container, "command") + _texts(container, "args"))
+    except NotPlain as reason:
+        if target is None:
+            raise NotPlain(f"no web call, since {reason}; --target URL posts the command") from None
+        request: dict[str, Any] = {"url": target, "method": "POST", "json": _body(container)}
+        notes += _environment_notes(container)
+    else:
+        request = {"url": call.url, "method": call.method}
+        request |= {"headers": dict(call.headers)} if call.headers else {}
+        request |= {"body": call.body} if call.body is not None else {}
+        notes += call.notes
+    seconds = _whole(job, "activeDeadlineSeconds") or TIMEOUT_SECONDS_MAX
+    if seconds > TIMEOUT_SECONDS_MAX:
+        notes.append(
+            f"activeDeadlineSeconds {seconds}: an attempt waits {TIMEOUT_SECONDS_MAX} s at most for"
+            " its answer, so what takes longer answers first and works then"
+        )
+    request["timeout_seconds"] = min(max(seconds, 1), TIMEOUT_SECONDS_MAX)
+    again = _whole(job, "backoffLimit")
+    retry = {} if again is None else {"max_attempts": min(again + 1, ATTEMPTS_MAX)}
+    return Work(target=request, retry=retry, notes=tuple(notes))
+
+
+def member(owner: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object in an object; empty when it is not there. Raises NotPlain."""
+    value = owner.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise NotPlain(f"{name} is no object")
+    return value or {}
+
+
+def job_containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The containers of a pod."""
+    containers = pod.get("containers") or []
+    if not isinstance(containers, list) or not all(isinstance(each, dict) for each in containers):
+        raise NotPlain("containers is no list of objects")
+    return containers
+
+
+def _web_call(words: list[str]) -> WebCall:
+    if not words:
+        raise NotPlain("the image says what runs")
+    if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-ec"):
+        words = read_words(words[2])
+    elif any("$(" in word for word in words):
+        raise NotPlain("Kubernetes would expand a $(…) in it")
+    program = words[0].rpartition("/")[2] if words else ""
+    if program not in _PROGRAMS:
+        raise NotPlain(f"it runs {program or 'nothing'}")
+    return _PROGRAMS[program](words[1:], None)
+
+
+def _body(container: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {
+        each["name"]: each["value"]
+        for each in _variables(container)
+        if isinstance(each.get("value"), str)
+    }
+    body = {
+        "image": container.get("image"),
+        "command": _texts(container, "command"),
+        "args": _texts(container, "args"),
+        "environment": plain,
+    }
+    return {name: value for name, value in body.items() if value}
+
+
+def _left_out(
+    job: Mapping[str, Any], pod: Mapping[str, Any], containers: list[Mapping[str, Any]]
+) -> Iterator[str]:
+    if not containers:
+        yield "no container: the request says nothing of what to run"
+    if len(containers) > 1:
+        yield f"{len(containers)} containers: the first is taken, the others are left out"
+    if pod.get("initContainers"):
+        yield "initContainers are left out"
+    if (_whole(job, "parallelism") or 1) > 1 or (_whole(job, "completions") or 1) > 1:
+        yield "parallelism and completions: one request is made"
+
+
+def _environment_notes(container: Mapping[str, Any]) -> Iterator[str]:
+    if container.get("envFrom") or any("valueFrom" in each for each in _variables(container)):
+        yield "environment from ConfigMaps, Secrets and fields is left to whoever runs the command"
+
+
+def _variables(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    variables = container.get("env") or []
+    if not isinstance(variables, list) or not all(
+        isinstance(each, dict) and isinstance(each.get("name"), str) for each in variables
+    ):
+        raise NotPlain("env is no list of names with values")
+    return variables
+
+
+def _texts(container: Mapping[str, Any], name: str) -> list[str]:
+    texts = container.get(name) or []
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise NotPlain(f"{name} is no list of texts; put quotes around its items")
+    return texts
+
+
+def _whole(owner: Mapping[str, Any], name: str) -> int | None:
+    value = owner.get(name)
+    if value is not None and (type(value) is not int or value < 0):
+        raise NotPlain(f"{name} is {value!r} and no whole number")
+    return value

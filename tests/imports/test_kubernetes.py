@@ -1,0 +1,213 @@
+"""CronJob manifests as schedules: what is taken over, what is refused, what is said of the rest."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.core.document import read_schedule
+from engine.imports.kubernetes import read_manifests
+from engine.imports.report import Import
+
+FIXTURES = Path(__file__).parent / "fixtures" / "kubernetes"
+CASES = Path(__file__).parents[1] / "cases" / "cases.jsonl"
+RUNNER = "http://127.0.0.1:9000/run"
+
+
+def read(text: str, *, target: str | None = RUNNER) -> Import:
+    return read_manifests(text, timezone="UTC", target=target)
+
+
+def cron_job(spec: str, pod: str = "{containers: [{image: a, command: [x]}]}") -> str:
+    return (
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\n"
+        f"spec: {{schedule: '5 * * * *', {spec}, jobTemplate: {{spec: {{template: "
+        f"{{spec: {pod}}}}}}}}}\n"
+    )
+
+
+def one(text: str, *, target: str | None = RUNNER) -> dict[str, Any]:
+    result = read(text, target=target)
+    assert result.refused == ()
+    [imported] = result.schedules
+    return dict(imported.document)
+
+
+def refusal(text: str, *, target: str | None = RUNNER) -> str:
+    result = read(text, target=target)
+    assert result.schedules == ()
+    [remark] = result.refused
+    return remark.text
+
+
+def notes(text: str) -> str:
+    return "\n".join(note.text for note in read(text).notes)
+
+
+def test_case_c18():
+    [case] = [
+        case for case in map(json.loads, CASES.read_text().splitlines()) if case["id"] == "C18"
+    ]
+    result = read(case["input"]["yaml"])
+    first, second = (each.document for each in result.schedules)
+    assert first | {"labels": {}, "target": {}} == {
+        "name": "n1.a",
+        "labels": {},
+        "cron": "0 2 * * *",
+        "timezone": "Etc/UTC",
+        "paused": True,
+        "pause_reason": "suspend: true in its manifest",
+        "overlap": "skip",
+        "catch_up_window_seconds": 10,
+        "target": {},
+    }
+    assert (second["name"], second["cron"], second["timezone"]) == ("n2.a", "@hourly", "UTC")
+    [bad] = result.refused
+    assert bad.lines == (16,)
+    assert bad.text.startswith("line 21: not YAML: ")
+    assert bad.text.endswith('wants quotes: "*/5 * * * *"')
+    assert ((12,), "x: ConfigMap is ignored") in [(note.lines, note.text) for note in result.notes]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("schedule: 5", "schedule is 5 and no text; put it in quotes"),
+        ("schedule: true", "schedule is True and no text"),
+        ("schedule: '5 * * * *', timeZone: 5", "timeZone is 5 and no text"),
+        ("schedule: '5 * * * *', timeZone: NO", "NO means different things"),
+        ("schedule: '5 * * * *', timeZone: Mars/Base", "Mars/Base"),
+        ("schedule: '0 5 * * * *'", "it has 6 fields, and Kubernetes reads five"),
+        ("schedule: 'H * * * *'", "H"),
+        ("schedule: '0 0 L * *'", "Kubernetes knows no L, W and #"),
+        ("schedule: '@every soon'", "has no duration like 1h30m"),
+        ("schedule: '@every 1ms'", "is not between a second and a year"),
+        ("schedule: 'TZ=UTC 5 * * * *', timeZone: UTC", "Kubernetes refuses that"),
+        ("suspend: 1", "suspend is 1; write true or false"),
+        ("concurrencyPolicy: Never", "there are Allow, Forbid and Replace"),
+        ("startingDeadlineSeconds: -1", "startingDeadlineSeconds is -1 and no whole number"),
+        ("jobTemplate: x", "jobTemplate is no object"),
+    ],
+)
+def test_what_is_no_cron_job_of_kubernetes_is_refused_with_its_name(spec: str, says: str):
+    text = f"apiVersion: batch/v1\nkind: CronJob\nmetadata: {{name: a}}\nspec: {{{spec}}}\n"
+    if "schedule:" not in spec:
+        text = text.replace("spec: {", "spec: {schedule: '5 * * * *', ")
+    assert says in refusal(text)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "document"),
+    [
+        ("0 2 * * ?", {"cron": "0 2 * * *", "timezone": "UTC"}),
+        ("0 0 */2 * 1", {"cron": "0 0 1-31/2 * 1", "timezone": "UTC"}),
+        ("0 0 15 * */3", {"cron": "0 0 15 * 0-6/3", "timezone": "UTC"}),
+        ("0 0 1,* * 1", {"cron": "0 0 * * 1", "timezone": "UTC"}),
+        ("0 0 */2 * *", {"cron": "0 0 */2 * *", "timezone": "UTC"}),
+        ("0 0 */1 * 1", {"cron": "0 0 * * 1", "timezone": "UTC"}),
+        ("CRON_TZ=Asia/Tokyo 5 4 * * *", {"cron": "5 4 * * *", "timezone": "Asia/Tokyo"}),
+        ("@daily", {"cron": "@daily", "timezone": "UTC"}),
+        ("@every 1h30m", {"every": 5_400}),
+        ("@every 1.5s", {"every": 1}),
+    ],
+)
+def test_times_are_what_kubernetes_reads_and_not_what_crond_would(schedule: str, document: dict):
+    imported = one(cron_job("x: 1").replace("5 * * * *", schedule))
+    assert {name: imported.get(name) for name in document} == document
+
+
+def test_policies_are_taken_over_and_what_they_meant_is_said():
+    text = cron_job("concurrencyPolicy: Replace, startingDeadlineSeconds: 3, suspend: false")
+    assert one(text)["overlap"] == "buffer_one"
+    assert one(text)["catch_up_window_seconds"] == 10
+    assert "paused" not in one(text)
+    assert "Replace: what is under way is not stopped" in notes(text)
+    assert "made up within 10 s" in notes(text)
+    assert "answer when the work is done" in notes(cron_job("concurrencyPolicy: Forbid"))
+    assert "no timeZone: read in UTC" in notes(cron_job("suspend: false"))
+    assert "dst_gap, dst_fold" in notes(cron_job("timeZone: Europe/Berlin"))
+
+
+def test_a_container_becomes_a_post_for_whoever_runs_it():
+    pod = (
+        "{containers: [{image: 'a:1', command: [run], args: [--fast], env: [{name: A, value: b},"
+        " {name: S, valueFrom: {secretKeyRef: {name: s, key: k}}}]}, {image: side}],"
+        " initContainers: [{image: c}]}"
+    )
+    text = cron_job("x: 1", pod)
+    assert one(text)["target"] == {
+        "url": RUNNER,
+        "method": "POST",
+        "json": {
+            "image": "a:1",
+            "command": ["run"],
+            "args": ["--fast"],
+            "environment": {"A": "b"},
+        },
+        "timeout_seconds": 300,
+    }
+    for said in ("2 containers: the first", "initContainers are left out", "Secrets and fields"):
+        assert said in notes(text)
+    assert refusal(text, target=None) == (
+        "a: no web call, since it runs run; --target URL posts the command"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "command: [curl, -fsS, -X, POST, 'http://web/tick']",
+        "args: [/usr/bin/curl, -X, POST, 'http://web/tick']",
+        "command: [/bin/sh, -c, 'curl -X POST http://web/tick >/dev/null']",
+    ],
+)
+def test_a_container_that_calls_a_url_becomes_the_call(command: str):
+    text = cron_job("x: 1", f"{{containers: [{{image: curl, {command}}}]}}")
+    target = one(text, target=None)["target"]
+    assert (target["method"], target["url"]) == ("POST", "http://web/tick")
+
+
+def test_limits_of_the_job_become_limits_of_its_attempts():
+    text = cron_job("x: 1").replace(
+        "{spec: {template", "{spec: {backoffLimit: 2, activeDeadlineSeconds: 60, template", 1
+    )
+    assert one(text)["retry"] == {"max_attempts": 3}
+    assert one(text)["target"]["timeout_seconds"] == 60
+    long = text.replace("activeDeadlineSeconds: 60", "activeDeadlineSeconds: 3600")
+    assert one(long)["target"]["timeout_seconds"] == 300
+    assert "activeDeadlineSeconds 3600: an attempt waits 300 s at most" in notes(long)
+
+
+def test_one_name_is_one_schedule_and_other_versions_are_refused():
+    twice = f"{cron_job('x: 1')}---\n{cron_job('x: 1')}"
+    result = read(twice)
+    assert len(result.schedules) == 1
+    assert [remark.text for remark in result.refused] == ["a: a is there already, from line 1"]
+    assert "apiVersion is batch/v2alpha1" in refusal(cron_job("x: 1").replace("v1", "v2alpha1"))
+    assert "kind is missing" in refusal("- 1\n")
+    assert "its items are no list" in refusal("kind: List\nitems: 1\n")
+
+
+def test_a_template_is_said_to_be_one():
+    result = read(cron_job("x: 1").replace("name: a", "name: {{ .Values.name }}"))
+    assert [note.text for note in result.notes if "helm template" in note.text]
+    assert result.schedules == ()
+
+
+def test_cron_jobs_of_well_known_charts_are_taken_over():
+    text = (FIXTURES / "charts.yaml").read_text()
+    result = read(text)
+    assert (len(result.schedules), result.refused) == (text.count("kind: CronJob"), ())
+    documents = {each.document["name"]: each.document for each in result.schedules}
+    for document in documents.values():
+        read_schedule(document, tenant="default")
+    assert documents["nextcloud-cron"]["target"]["url"] == "http://nextcloud.default.svc/cron.php"
+    assert documents["mastodon-media-remove"]["target"]["json"] == {
+        "image": "tootsuite/mastodon:v4.2",
+        "command": ["bin/tootctl", "media", "remove"],
+        "environment": {"PORT": "3000"},
+    }
+    cleaner = documents["jaeger-es-index-cleaner"]["target"]["json"]
+    assert cleaner["args"] == ["7", "http://elasticsearch:9200"]
+    assert documents["sentry-sentry-cleanup"]["target"]["timeout_seconds"] == 100
