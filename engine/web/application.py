@@ -10,6 +10,7 @@ from engine.web import (
     attribution,
     audit,
     batch,
+    dashboard,
     dead_letters,
     docs,
     events,
@@ -17,6 +18,7 @@ from engine.web import (
     herd,
     keys,
     monitor,
+    previews,
     runs,
     schedule_actions,
     schedules,
@@ -44,6 +46,7 @@ ROUTES = (
     Route("GET", "/v1/schedules", Scope.READ, schedules.list_schedules),
     Route("POST", "/v1/schedules", Scope.WRITE, schedules.create_schedule),
     Route("POST", "/v1/schedules:batch", Scope.WRITE, batch.put_batch),
+    Route("POST", "/v1/schedules:preview", Scope.READ, previews.preview_schedule),
     Route("GET", "/v1/schedules/{name}", Scope.READ, schedules.get_schedule),
     Route("PUT", "/v1/schedules/{name}", Scope.WRITE, schedules.put_schedule),
     Route("PATCH", "/v1/schedules/{name}", Scope.WRITE, schedules.patch_one),
@@ -99,4 +102,5 @@ def create_app(engine: EngineFace) -> web.Application:
     app[docs.DESCRIPTION] = DESCRIPTION
     app.on_shutdown.append(events.end_streams)
     app.add_routes([route.definition() for route in ROUTES])
+    app.add_routes(dashboard.read_dashboard().routes())
     return app

@@ -30,11 +30,11 @@ RATIO_DIGITS = 4
 
 @operation(query=(LIMIT,), answers={200: Answer(MonitorDocument)})
 async def get_monitor(request: web.Request) -> web.Response:
-    """The current window with its curves and verdict, the last hour, and the newest records."""
+    """The current window and the last hour with their curves, the verdict, the newest records."""
     with query_of(request) as query:
         limit = read_limit(query)
     monitor = request.app[ENGINE].monitor
-    sight = monitor.current()
+    sight, hour = monitor.current(), monitor.last_hour()
     verdict = sight.verdict
     return json_response(
         {
@@ -51,7 +51,7 @@ async def get_monitor(request: web.Request) -> web.Response:
                 "volume": round(sight.volume, RATIO_DIGITS),
                 "by_second": monitor.by_second(sight.figures),
             },
-            "hour": _window_document(monitor.last_hour()),
+            "hour": {**_window_document(hour), "by_second": monitor.by_second(hour)},
             "records": list(map(record_document, await monitor.records(limit))),
         }
     )

@@ -53,11 +53,16 @@ WindowDocument = TypedDict(
 )
 
 
-class CurrentWindowDocument(WindowDocument):
-    """The window with its three curves by second; `volume` is runs over what can be started."""
+class CurvedWindowDocument(WindowDocument):
+    """A window with its three curves by second."""
+
+    by_second: dict[str, list[int]]
+
+
+class CurrentWindowDocument(CurvedWindowDocument):
+    """The current one; `volume` is runs over what can be started."""
 
     volume: float
-    by_second: dict[str, list[int]]
 
 
 class OffsetsDocument(TypedDict):
@@ -105,7 +110,7 @@ class MonitorDocument(TypedDict):
     at: InstantText
     verdict: HerdVerdictDocument
     window: CurrentWindowDocument
-    hour: WindowDocument
+    hour: CurvedWindowDocument
     records: list[HerdRecordDocument]
 
 

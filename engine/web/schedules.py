@@ -67,7 +67,7 @@ async def create_schedule(request: web.Request) -> web.Response:
     """
     engine = engine_of(request)
     body = await read_body(request)
-    draft = await sized(body, lambda data: _read_new(parse_json(data), engine))
+    draft = await sized(body, lambda data: read_new(parse_json(data), engine))
 
     async def create(record: Record[Schedule] | None) -> Schedule:
         try:
@@ -176,7 +176,7 @@ async def list_occurrences(request: web.Request) -> web.Response:
         refuse_backwards(query, from_ms, to_ms)
     schedule = await engine.schedules.get(request.match_info["name"])
     return await list_response(
-        map(_occurrence, await compute(schedule, from_ms, to_ms, limit)), None
+        map(occurrence_document, await compute(schedule, from_ms, to_ms, limit)), None
     )
 
 
@@ -186,7 +186,7 @@ def _read(document: object, engine: TenantFace, name: str, *, inproc: bool = Fal
     )
 
 
-def _read_new(document: object, engine: TenantFace) -> Draft:
+def read_new(document: object, engine: TenantFace) -> Draft:
     if type(document) is dict and document.get("name") is None:
         # 80 bits, which never meet another's.
         name = f"schedule-{b32hexencode(token_bytes(10)).decode().lower()}"
@@ -208,7 +208,7 @@ def answer_schedule(engine: TenantFace, schedule: Schedule, *, status: int = 200
     return json_response(document, status=status, headers=etag(schedule.revision))
 
 
-def _occurrence(computed: Computed) -> OccurrenceDocument:
+def occurrence_document(computed: Computed) -> OccurrenceDocument:
     return {
         "scheduled_for": format_instant(computed.scheduled_for_ms),
         "fire_after": format_instant(computed.fire_after_ms),

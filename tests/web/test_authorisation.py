@@ -49,6 +49,7 @@ CASES = [
     Case("GET /v1/schedules", READ, 200, 200),
     Case("POST /v1/schedules", WRITE, 201, 201, body=PLAIN),
     Case("POST /v1/schedules:batch", WRITE, 200, 200, body=b"", headers=NDJSON),
+    Case("POST /v1/schedules:preview", READ, 200, 200, body=PLAIN),
     Case("GET /v1/schedules/{name}", READ, 200, 404, "/v1/schedules/report"),
     Case("PUT /v1/schedules/{name}", WRITE, 200, 201, "/v1/schedules/report", PLAIN),
     Case("PATCH /v1/schedules/{name}", WRITE, 200, 404, "/v1/schedules/report", {"priority": 2}),

@@ -1,0 +1,59 @@
+"""`/v1/schedules:preview`: what a schedule would be and when it would fire, with nothing stored."""
+
+import asyncio
+from typing import TypedDict
+
+from aiohttp import web
+
+from engine.core.document import SCHEDULE, write_schedule
+from engine.core.json_text import parse_json
+from engine.core.model import Draft, Schedule
+from engine.core.owed import last_owed_ms
+from engine.core.revision import NOTHING
+from engine.core.schedule_answer import ScheduleDocument
+from engine.services.occurrences import compute
+from engine.web.json_bodies import json_response, read_body, sized
+from engine.web.operations import Answer, Body, operation
+from engine.web.ports import engine_of
+from engine.web.schedules import OccurrenceDocument, occurrence_document, read_new
+
+OCCURRENCES = 10
+"""As many as a person reads."""
+
+
+class PreviewDocument(TypedDict):
+    """The schedule as it would be stored now, and its first occurrences."""
+
+    schedule: ScheduleDocument
+    occurrences: list[OccurrenceDocument]
+
+
+@operation(body=Body(shape=SCHEDULE, required=True), answers={200: Answer(PreviewDocument)})
+async def preview_schedule(request: web.Request) -> web.Response:
+    """What a schedule would be, defaults resolved, and its next ten occurrences. Stores nothing."""
+    engine = engine_of(request)
+    body = await read_body(request)
+    draft = await sized(body, lambda data: read_new(parse_json(data), engine))
+    now_ms = engine.clock.now_ms()
+    # Counting `max_runs` occurrences may take a while, which is not the loop's.
+    schedule = await asyncio.to_thread(_as_if_stored, draft, now_ms)
+    occurrences = await compute(schedule, now_ms, None, OCCURRENCES)
+    return json_response(
+        {
+            "schedule": write_schedule(schedule, now_ms),
+            "occurrences": list(map(occurrence_document, occurrences)),
+        }
+    )
+
+
+def _as_if_stored(draft: Draft, now_ms: int) -> Schedule:
+    return Schedule(
+        definition=draft.definition,
+        pause=draft.pause if draft.paused else None,
+        counted_after_ms=now_ms,
+        owed_after_ms=now_ms,
+        last_owed_ms=last_owed_ms(draft.definition, now_ms),
+        revision=NOTHING,
+        created_at_ms=now_ms,
+        updated_at_ms=now_ms,
+    )

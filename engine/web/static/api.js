@@ -1,0 +1,62 @@
+// Requests to the engine. Addresses are relative, so that a mounted engine's page asks that engine.
+//
+// An engine with keys needs one. It is kept in sessionStorage alone: it ends with the tab, no other
+// tab reads it, and unlike a cookie it goes out only where this code sends it, so no other site can
+// make the browser use it.
+
+const KEY = "offbeat-key";
+const SECONDS_MAX = 30;
+
+/** What the engine answered instead: an RFC 9457 problem. `faults` are by JSON pointer. */
+export class Problem extends Error {
+  constructor(status, document) {
+    super(document.detail ?? `the engine answered ${status}`);
+    this.status = status;
+    this.code = document.code ?? "";
+    const faults = document.errors ?? [];
+    this.faults = new Map(faults.map((fault) => [fault.pointer ?? fault.parameter, fault.detail]));
+  }
+}
+
+export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+export const keepKey = (key) => sessionStorage.setItem(KEY, key);
+export const forgetKey = () => sessionStorage.removeItem(KEY);
+
+/** The header that says who asks; none on an engine without keys. */
+export function authorization() {
+  const key = sessionStorage.getItem(KEY);
+  return key === null ? {} : { Authorization: `Bearer ${key}` };
+}
+
+export const get = (path, query, options) => ask("GET", path + search(query), undefined, options);
+export const post = (path, body = {}, options) => ask("POST", path, body, options);
+export const put = (path, body, options) => ask("PUT", path, body, options);
+export const remove = (path, options) => ask("DELETE", path, undefined, options);
+
+/** The path of a resource whose name can hold anything: resource("v1/runs", id, ":replay"). */
+export const resource = (list, name, rest = "") => `${list}/${encodeURIComponent(name)}${rest}`;
+
+async function ask(method, path, body, { signal, headers = {} } = {}) {
+  const deadline = AbortSignal.timeout(SECONDS_MAX * 1_000);
+  const response = await fetch(path, {
+    method,
+    headers: {
+      ...(body && { "Content-Type": "application/json" }),
+      ...authorization(),
+      ...headers,
+    },
+    body: body && JSON.stringify(body),
+    cache: "no-store",
+    signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get("Content-Type"));
+  const document = isJson && text ? JSON.parse(text) : text;
+  if (!response.ok) throw new Problem(response.status, document || {});
+  return document;
+}
+
+function search(query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}

@@ -1,0 +1,98 @@
+// The frame: which screen an address means, the way between them, and what is said when one fails.
+
+import { Problem, forgetKey, hasKey, keepKey } from "./api.js";
+import { fill, h } from "./dom.js";
+import { follow, on } from "./live.js";
+import { failed } from "./views/failed.js";
+import { flows } from "./views/flows.js";
+import { herd } from "./views/herd.js";
+import { run } from "./views/run.js";
+import { schedule } from "./views/schedule.js";
+import { editSchedule, newSchedule } from "./views/schedule_form.js";
+import { schedules } from "./views/schedules.js";
+import { signIn } from "./views/sign_in.js";
+import { system } from "./views/system.js";
+
+const SCREENS = [
+  ["", "Herd", herd],
+  ["schedules", "Schedules", schedules],
+  ["failed", "Failed runs", failed],
+  ["flows", "Flows", flows],
+  ["system", "System", system],
+];
+const main = document.querySelector("main");
+let leaving = new AbortController();
+let following = new AbortController();
+
+/** The screen of an address, and what it is about: `#/schedules/nightly/edit`. */
+function screenOf(hash) {
+  const [first = "", ...rest] = hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  if (first === "schedules" && rest[1] === "edit") return [editSchedule, rest[0], "schedules"];
+  if (first === "schedules" && rest.length) return [schedule, rest[0], "schedules"];
+  if (first === "new") return [newSchedule, "", "schedules"];
+  if (first === "runs" && rest.length) return [run, rest[0], "schedules"];
+  const found = SCREENS.find(([name]) => name === first) ?? SCREENS[0];
+  return [found[2], "", found[0]];
+}
+
+async function show() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const [screen, about, section] = screenOf(location.hash);
+  markSection(section);
+  const place = h("div", { class: "screen" });
+  fill(main, place);
+  try {
+    await screen({ place, about, signal });
+  } catch (error) {
+    if (!signal.aborted) tell(place, error);
+  }
+  document.title = `${main.querySelector("h1")?.textContent ?? ""} · Offbeat`;
+}
+
+function tell(place, error) {
+  if (error instanceof Problem && error.status === 401) return askForKey(place);
+  const isMissing = error instanceof Problem && error.status === 404;
+  return fill(
+    place,
+    h("h1", {}, isMissing ? "Not there" : "This did not work"),
+    h("p", { class: "lead" }, error.message),
+    h("button", { onclick: show }, "Try again"),
+  );
+}
+
+function askForKey(place) {
+  const isWrong = hasKey();
+  forgetKey();
+  signIn(place, isWrong, (key) => {
+    keepKey(key);
+    startFollowing();
+    show();
+  });
+}
+
+function startFollowing() {
+  following.abort();
+  following = new AbortController();
+  follow(following.signal);
+}
+
+function markSection(section) {
+  const links = SCREENS.map(([name, title]) => {
+    const isHere = name === section && "page";
+    return h("a", { href: `#/${name}`, "aria-current": isHere }, title);
+  });
+  fill(document.querySelector("nav"), links);
+}
+
+on("live", (isLive) => {
+  fill(document.querySelector(".live"), isLive ? "live" : "every 5 s: the stream is down");
+});
+addEventListener("hashchange", () => show().then(() => main.focus()));
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // The address names the screen, not a place in it.
+  main.focus();
+});
+startFollowing();
+show();

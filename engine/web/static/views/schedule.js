@@ -1,0 +1,236 @@
+// One schedule: when it fires and why then, how it went, and what can be done with it.
+
+import { get, post, remove, resource } from "../api.js";
+import { fill, h, link, pathTo } from "../dom.js";
+import { clock, counted, duration, instant, offset, relative } from "../format.js";
+import { refreshing } from "../live.js";
+import {
+  badge,
+  button,
+  confirmed,
+  empty,
+  facts,
+  pager,
+  panel,
+  table,
+  title,
+  tone,
+  when,
+} from "../parts.js";
+import { offsetReason, triggerText, triggerWords } from "../trigger.js";
+
+const SHOWN_NEXT = 10;
+const SHOWN_RUNS = 25;
+
+export async function schedule({ place, about: name, signal }) {
+  const [head, nextPart, runsPart, said] = [
+    h("div", { class: "stack" }),
+    h("div"),
+    h("div"),
+    h("div", { role: "status" }),
+  ];
+  let cursor = null;
+  const refresh = async () => {
+    const at = (rest) => resource("v1/schedules", name, rest);
+    const [found, occurrences, runs] = await Promise.all([
+      get(at(""), {}, { signal }),
+      get(at("/occurrences"), { limit: SHOWN_NEXT }, { signal }),
+      get(at("/runs"), { limit: SHOWN_RUNS, cursor }, { signal }),
+    ]);
+    fill(head, headOf(found, said, refresh));
+    fill(nextPart, nextOf(found, occurrences.data));
+    fill(
+      runsPart,
+      runsOf(runs, cursor, (to) => ((cursor = to), refresh())),
+    );
+    return found;
+  };
+  fill(place, head, said, nextPart, runsPart);
+  const { id } = await refresh();
+  place.append(factsOf(await get(resource("v1/schedules", name), {}, { signal })));
+  refreshing(
+    () => refresh().catch(() => {}),
+    signal,
+    (run) => run.schedule_id === id,
+  );
+}
+
+function headOf(found, said, refresh) {
+  const at = (action) => resource("v1/schedules", found.name, action);
+  const act = (text, action, done) =>
+    button(
+      text,
+      async () => {
+        const answer = await post(at(action));
+        await refresh();
+        fill(said, done(answer));
+      },
+      said,
+    );
+  const started = (run) =>
+    h("p", {}, "A run of its own is on its way: ", link(["runs", run.id], "look at it"), ".");
+  const deleting = async () => {
+    const about =
+      "Its runs that have not ended are cancelled. Made again under its name, it is the same schedule.";
+    if (!(await confirmed(`Delete ${found.name}?`, about, "Delete"))) return;
+    await remove(at(""));
+    location.hash = pathTo("schedules");
+  };
+  return [
+    title(
+      found.name,
+      act("Trigger now", ":trigger", started),
+      found.paused
+        ? act("Resume", ":resume", () => "Resumed. What fell in the pause is not replayed.")
+        : act("Pause", ":pause", () => "Paused. What falls in the pause is skipped, and counted."),
+      link(["schedules", found.name, "edit"], "Edit", { class: "button" }),
+      button("Delete", deleting, said, { class: "danger" }),
+    ),
+    h(
+      "p",
+      { class: "lead" },
+      capital(triggerWords(found)),
+      " ",
+      h("code", { class: "chip" }, triggerText(found)),
+      " ",
+      found.paused && badge("paused"),
+    ),
+    found.paused && h("p", { class: "quiet" }, pausedWords(found)),
+  ];
+}
+
+function pausedWords({ pause_reason: reason, paused_until: until }) {
+  const end = until ? `until ${instant(until)} UTC` : "until somebody resumes it";
+  return `Paused${reason ? `: ${reason}` : ""}, ${end}.`;
+}
+
+function nextOf(found, occurrences) {
+  if (!occurrences.length) {
+    return empty(
+      "It fires no more",
+      h("p", { class: "quiet" }, "Its trigger has no occurrence to come. Edit it to give it one."),
+    );
+  }
+  const row = ({ scheduled_for: due, fire_after: fire }) => [
+    h("time", { class: "instant" }, instant(due)),
+    h("time", { class: "instant" }, clock(fire)),
+    due === fire ? "exact" : offset(due, fire),
+    relative(fire),
+  ];
+  const heads = ["scheduled_for (UTC)", "→ fire_after", "#Offset", "#From now"];
+  return panel(
+    `Next ${counted(occurrences.length, "occurrence")}`,
+    h("p", { class: "quiet lead" }, offsetReason(found)),
+    table("Next occurrences", heads, occurrences.map(row)),
+  );
+}
+
+function runsOf({ data, next_cursor: next }, cursor, turn) {
+  const begun = data.filter(({ state }) => state !== "planned");
+  if (!begun.length)
+    return empty(
+      "No runs yet",
+      h(
+        "p",
+        { class: "quiet" },
+        "Each occurrence becomes a run, which is kept here with its attempts.",
+      ),
+    );
+  const row = (run) => [
+    link(["runs", run.id], instant(run.scheduled_for), { class: "instant" }),
+    [badge(run.state), run.reason && h("small", {}, ` ${run.reason}`)],
+    run.trigger.replace("_", " "),
+    String(run.attempt_count),
+    run.first_attempt_at ? duration(lateness(run)) : "–",
+    run.ended_at ? when(run.ended_at) : "–",
+  ];
+  const heads = ["scheduled_for (UTC)", "State", "Trigger", "#Attempts", "#Late", "#Ended"];
+  return panel(
+    "Runs",
+    timeline([...begun].reverse()),
+    table("Runs, newest first", heads, begun.map(row)),
+    pager(cursor, next, turn),
+  );
+}
+
+/** A bar for each run, oldest first; its height is how long it took from fire_after to its end. */
+function timeline(runs) {
+  const took = (run) => (run.ended_at ? Date.parse(run.ended_at) - Date.parse(run.fire_after) : 0);
+  const most = Math.max(1, ...runs.map(took));
+  const bar = (run) => {
+    const height = `${Math.round(15 + (85 * took(run)) / most)}%`;
+    const text = `${clock(run.scheduled_for)} ${run.state}, ${duration(took(run))}`;
+    return link(["runs", run.id], h("i", { style: { height } }), {
+      class: tone(run.state),
+      title: text,
+      "aria-label": text,
+    });
+  };
+  return h(
+    "figure",
+    { class: "stack" },
+    h("div", { class: "timeline" }, runs.map(bar)),
+    h(
+      "figcaption",
+      { class: "quiet small" },
+      `Oldest to newest; the tallest took ${duration(most)} from fire_after to its end.`,
+    ),
+  );
+}
+
+function factsOf(found) {
+  const { target } = found;
+  const headers = Object.entries(target.headers).map(([name, value]) =>
+    h("div", {}, h("code", {}, `${name}: ${value}`)),
+  );
+  return h(
+    "div",
+    { class: "columns" },
+    panel(
+      "What is sent",
+      facts([
+        ["Request", h("code", {}, `${target.method} ${target.url}`)],
+        ["Headers", headers.length ? headers : null],
+        ["Body", bodyOf(target)],
+        ["Time limit", duration(target.timeout_seconds * 1_000)],
+      ]),
+    ),
+    panel(
+      "Rules",
+      facts([
+        [
+          "Labels",
+          Object.entries(found.labels)
+            .map(([name, value]) => `${name}=${value}`)
+            .join(", "),
+        ],
+        ["Jitter", `${found.jitter_seconds} s (${found.jitter_source})`],
+        ["Overlap", found.overlap.replace("_", " ")],
+        ["Catch-up", found.catch_up],
+        ["Deadline", found.deadline_seconds && duration(found.deadline_seconds * 1_000)],
+        ["Attempts", attemptWords(found.retry)],
+        ["Flow", found.flow_key ?? "the target's host"],
+        ["Priority", String(found.priority)],
+        ["Starts", found.start_at && instant(found.start_at)],
+        ["Ends", found.end_at && instant(found.end_at)],
+        ["Runs at most", found.max_runs && String(found.max_runs)],
+        ["Revision", `${found.revision}, ${relative(found.updated_at)}`],
+        ["Id", h("code", {}, found.id)],
+      ]),
+    ),
+  );
+}
+
+/** A target's body as text to read; null without one. */
+export function bodyOf({ json, body, body_base64: base64 }) {
+  const text = json === undefined ? (body ?? base64) : JSON.stringify(json, null, 2);
+  return text === undefined || text === null ? null : h("pre", { tabindex: "0" }, text);
+}
+
+function attemptWords({ max_attempts: most, min_backoff_seconds: min, max_backoff_seconds: max }) {
+  return `at most ${most}, ${duration(min * 1_000)} to ${duration(max * 1_000)} apart`;
+}
+
+const lateness = (run) =>
+  Math.max(0, Date.parse(run.first_attempt_at) - Date.parse(run.fire_after));
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

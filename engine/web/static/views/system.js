@@ -1,0 +1,168 @@
+// The engine itself: whether it is ready, how busy, what its clock says, what its journal accounts for.
+
+import { Problem, authorization, forgetKey, get, hasKey } from "../api.js";
+import { fill, h } from "../dom.js";
+import { count, duration, instant } from "../format.js";
+import { badge, facts, figures, panel, table, title } from "../parts.js";
+
+const REFRESH_MS = 5_000;
+const AUDITED_MS = 3_600_000;
+
+export async function system({ place, signal }) {
+  const parts = h("div", { class: "screen" });
+  const refresh = async () => {
+    const [checks, numbers, audit, api] = await Promise.all([
+      readiness(signal),
+      metrics(signal),
+      auditOfLastHour(signal),
+      get("openapi.json", {}, { signal }),
+    ]);
+    fill(
+      parts,
+      load(numbers),
+      h(
+        "div",
+        { class: "columns" },
+        readyOf(checks),
+        clockOf(checks.skew, numbers),
+        storeOf(numbers, audit),
+        versionsOf(api.info),
+      ),
+    );
+  };
+  fill(
+    place,
+    title(
+      "System",
+      hasKey() && h("button", { type: "button", onclick: signOut }, "Forget the key"),
+    ),
+    parts,
+  );
+  await refresh();
+  const timer = setInterval(() => refresh().catch(() => {}), REFRESH_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+/** The checks by name, each with what is wrong or "", and how far the engine's clock is from ours. */
+async function readiness(signal) {
+  const response = await fetch("readyz?verbose", { signal, cache: "no-store" });
+  const lines = (await response.text())
+    .split("\n")
+    .map((line) => /^\[[+-]\](\S+) (?:ok|failed: (.*))$/.exec(line));
+  const skew = Date.parse(response.headers.get("Date")) - Date.now();
+  return {
+    isReady: response.ok,
+    skew,
+    checks: lines.filter(Boolean).map(([, name, fault]) => [name, fault ?? ""]),
+  };
+}
+
+/** Values by name with labels, of the Prometheus text; empty for a key that may not read it. */
+async function metrics(signal) {
+  const response = await fetch("metrics", { signal, headers: authorization(), cache: "no-store" });
+  const lines = response.ok ? (await response.text()).split("\n") : [];
+  const samples = lines.map((line) => /^([a-z]\S*) (\S+)$/.exec(line)).filter(Boolean);
+  return new Map(samples.map(([, name, value]) => [name, Number(value)]));
+}
+
+async function auditOfLastHour(signal) {
+  const from = new Date(Date.now() - AUDITED_MS).toISOString();
+  return get("v1/audit", { from }, { signal }).catch((error) => {
+    if (error instanceof Problem) return null;
+    throw error;
+  });
+}
+
+function load(numbers) {
+  const known = (name, unit, what, write = count) =>
+    numbers.has(name) && [write(numbers.get(name)), unit, what];
+  const seconds = (value) => duration(value * 1_000);
+  return figures(
+    [
+      known("scheduler_backlog_runs", "runs", "waiting"),
+      known("scheduler_oldest_due_age_seconds", null, "the oldest is due for", seconds),
+      known("scheduler_inflight", "attempts", "in flight"),
+      known("scheduler_concurrency_limit", "attempts", "concurrency limit"),
+      known("scheduler_tokens", "tokens", "in the bucket"),
+      known("scheduler_planner_lag_seconds", null, "planner lag", seconds),
+      known("scheduler_desired_nodes", "nodes", "a cluster should have"),
+      known("scheduler_clock_jumps_total", "jumps", "of the clock since the start"),
+    ].filter(Boolean),
+  );
+}
+
+function readyOf({ isReady, checks }) {
+  const row = ([name, fault]) => [name, fault ? badge("failed") : badge("succeeded", "ok"), fault];
+  return panel(
+    h(
+      "span",
+      { class: "row" },
+      "Readiness ",
+      badge(isReady ? "met" : "missed", isReady ? "ready" : "not ready"),
+    ),
+    table("Checks", ["Check", "State", "What is wrong"], checks.map(row)),
+  );
+}
+
+function clockOf(skew, numbers) {
+  const off =
+    Math.abs(skew) < 1_500
+      ? "agrees with this browser"
+      : `${duration(Math.abs(skew))} ${skew > 0 ? "ahead of" : "behind"} this browser`;
+  return panel(
+    "Clock",
+    facts([
+      ["Engine", `${instant(new Date(Date.now() + skew).toISOString()).slice(0, 19)} UTC`],
+      ["", off],
+      ["Loop lag, mean", meanOf(numbers, "scheduler_loop_lag_seconds")],
+    ]),
+  );
+}
+
+function storeOf(numbers, audit) {
+  return panel(
+    "Store",
+    facts([
+      ["Commit, mean", meanOf(numbers, "scheduler_journal_commit_seconds")],
+      [
+        "Rows a commit, mean",
+        meanOf(numbers, "scheduler_journal_batch_rows", (value) => count(value)),
+      ],
+      ["Accounted for, last hour", audit && accounts(audit)],
+      [
+        "History since",
+        audit &&
+          (Date.parse(audit.history_floor)
+            ? `${instant(audit.history_floor)} UTC`
+            : "the beginning"),
+      ],
+    ]),
+  );
+}
+
+const accounts = ({ owed, runs, counted, pending, unaccounted }) => [
+  badge(
+    unaccounted ? "failed" : "succeeded",
+    unaccounted ? `${count(unaccounted)} lost` : "all of it",
+  ),
+  ` ${count(owed)} owed = ${count(runs)} runs + ${count(counted)} counted + ${count(pending)} pending`,
+];
+
+const versionsOf = ({ title: name, version }) =>
+  panel(
+    "Version",
+    facts([
+      [name, version],
+      ["API", h("a", { href: "docs" }, "the reference, served by this engine")],
+    ]),
+  );
+
+function meanOf(numbers, name, write = (value) => duration(value * 1_000)) {
+  const number = numbers.get(`${name}_count`);
+  return number ? write(numbers.get(`${name}_sum`) / number) : null;
+}
+
+function signOut() {
+  forgetKey();
+  location.reload();
+}
