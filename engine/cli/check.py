@@ -1,26 +1,33 @@
-"""`offbeat check`: is a data directory's database whole? It only reads, beside an engine or not."""
+"""`offbeat check`: is a database or a backup whole? It only reads, beside an engine or not."""
 
-import os
+from pathlib import Path
 
 import click
 
+from engine.cli.data_dir import data_dir
 from engine.cli.options import example, output
 from engine.cli.output import show_json
-from engine.cli.run import DEFAULT_FILE
-from engine.config import load_config
 from engine.core.errors import NotFound
-from engine.store.database import DATABASE_NAME, check
+from engine.store.database import check
 
 
-@click.command("check", epilog=example("offbeat check --data-dir /var/lib/offbeat"))
-@click.option("--data-dir", metavar="DIR", help="As for run, from the same settings.")
+@click.command(
+    "check",
+    epilog=example(
+        "offbeat check --data-dir /var/lib/offbeat", "offbeat check /var/backups/offbeat.db"
+    ),
+)
+@click.argument("backup", required=False, type=click.Path(path_type=Path), metavar="[BACKUP]")
+@data_dir
 @output
-def command(*, data_dir: str | None, form: str) -> int:
-    """Check pages, references and rules of the database; exit code 1 when something is wrong."""
-    toml_path = DEFAULT_FILE if DEFAULT_FILE.exists() else None
-    path = load_config({"data_dir": data_dir}, os.environ, toml_path).data_dir / DATABASE_NAME
+def command(*, backup: Path | None, database: Path, form: str) -> int:
+    """Check pages, references and rules of the database, or of a BACKUP.
+
+    Exit code 1 when something is wrong.
+    """
+    path = backup or database
     if not path.exists():
-        raise NotFound(f"there is no {path}; name the engine's --data-dir")
+        raise NotFound(f"there is no {path}; name the engine's --data-dir, or a backup")
     faults = check(path)
     if form == "json":
         show_json({"database": str(path), "faults": faults})

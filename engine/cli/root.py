@@ -45,7 +45,8 @@ COMMANDS = {
     "sign": ("signing:sign", "The headers that a delivery of a body carries."),
     "verify": ("signing:verify", "Check a delivery's headers against its body."),
     "audit": ("audit:command", "Whether everything that was owed ran or was counted."),
-    "check": ("check:command", "Check a data directory's database."),
+    "backup": ("backup:command", "Copy the database, beside a running engine or not."),
+    "check": ("check:command", "Check a data directory's database, or a backup."),
 }
 
 _EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (

@@ -115,13 +115,27 @@ def refusing(path: Path) -> Iterator[None]:
         raise StoreRefused(f"{path} is damaged: {error}; restore it from a backup") from error
 
 
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on disk."""
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
 def look(path: Path) -> sqlite3.Connection:
     """A connection that leaves the files as they are, the log of a killed engine included.
 
     An ordinary one would copy that log back when it closes. Where there is none, `immutable` keeps
     SQLite from making an empty one.
     """
-    return sqlite3.connect(_uri(path, "mode=ro" if _has_log(path) else "immutable=1"), uri=True)
+    return sqlite3.connect(_uri(path, "mode=ro" if has_log(path) else "immutable=1"), uri=True)
+
+
+def has_log(path: Path) -> bool:
+    """Whether an engine has the database open, or was killed with it open."""
+    return path.with_name(path.name + "-wal").exists()
 
 
 def configure_writer(path: Path) -> sqlite3.Connection:
@@ -159,10 +173,6 @@ def _uri(path: Path, how: str) -> str:
     return f"{path.absolute().as_uri()}?{how}"
 
 
-def _has_log(path: Path) -> bool:
-    return path.with_name(path.name + "-wal").exists()
-
-
 def _refuse_orphans(path: Path) -> None:
     for suffix in ("-wal", "-journal"):
         orphan = path.with_name(path.name + suffix)
@@ -184,11 +194,7 @@ def _create(path: Path) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         _migrate(db)
     fresh.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)
 
 
 def _refuse_cut_file(path: Path) -> None:
@@ -207,7 +213,7 @@ def _refuse_cut_file(path: Path) -> None:
     page_bytes = int.from_bytes(header[16:18], "big")
     page_bytes = 65_536 if page_bytes == 1 else page_bytes
     expected = page_bytes * int.from_bytes(header[28:32], "big")
-    if size < expected and not _has_log(path):
+    if size < expected and not has_log(path):
         raise StoreRefused(
             f"{path} is damaged: {size} bytes where its header says {expected}; "
             "restore it from a backup"
