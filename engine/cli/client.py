@@ -64,6 +64,10 @@ class Client:
         """The JSON answer to a GET; parameters that are None are left out."""
         return self.call("GET", path, query=query)
 
+    def text(self, path: str) -> str:
+        """The answer to a GET of plain text."""
+        return self._send("GET", path, {}, {}, None)
+
     def call(
         self,
         method: str,

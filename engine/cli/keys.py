@@ -6,7 +6,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.options import Server, example, identifier, output, server, tenant_name
-from engine.cli.output import show_json, show_table, talk
+from engine.cli.output import show_documents, show_json, talk
 from engine.core.access import Scope
 
 _COLUMNS = ("id", "tenant", "scope", "name", "created_at", "last_used_at")
@@ -55,7 +55,7 @@ def list_all(*, server: Server, form: str) -> None:
     if form == "json":
         show_json(documents)
     else:
-        show_table(_COLUMNS, [[document[column] for column in _COLUMNS] for document in documents])
+        show_documents(_COLUMNS, documents)
 
 
 @command.command("revoke", epilog=example("offbeat key revoke k5x2mbqy4w7c3nzd"))

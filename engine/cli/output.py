@@ -1,14 +1,34 @@
-"""Data on stdout: JSON for programs, a table for people, plain text when it is piped."""
+"""Data on stdout: JSON for programs, a table for people, plain text when it is piped.
+
+On a terminal a row is a line, as wide as the terminal at most: what does not fit is cut, the first
+column, which says what the row is about, last. Instants are shown from now there (`in 5 min`), and
+as they are everywhere else.
+"""
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
+from engine.cli.relative_time import from_now
+from engine.clock import SystemClock
 from engine.core.errors import Invalid, OffbeatError
+from engine.core.identity import parse_instant
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """An instant in a table, as the API writes it."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def show_json(value: object) -> None:
@@ -18,14 +38,21 @@ def show_json(value: object) -> None:
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Aligned columns under their names; None is shown as a dash."""
-    texts = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
-        _show_rich(columns, texts)
+        _show_rich(columns, rows)
         return
+    texts = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     for row in (columns, *texts):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         click.echo("  ".join(cells).rstrip())
+
+
+def show_documents(columns: Sequence[str], documents: Iterable[Mapping[str, Any]]) -> None:
+    """A table of these members; those that are named `..._at` are instants."""
+    show_table(
+        columns, [[_cell(name, document[name]) for name in columns] for document in documents]
+    )
 
 
 def talk(sentence: str) -> None:
@@ -50,13 +77,29 @@ def local_time(ms: int, timezone: str) -> str:
     return f"{text[:19]} {text[19:]}"
 
 
-def _show_rich(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _cell(name: str, value: object) -> object:
+    return When(value) if name.endswith("_at") and isinstance(value, str) else value
+
+
+def _show_rich(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     # Imported here: rich costs 50 ms that a pipe does not need.
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(*columns, box=None, header_style="bold", pad_edge=False)
+    now_ms = SystemClock().now_ms()
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for index, column in enumerate(columns):
+        # Made narrower when all the others are: what says which one the row is about.
+        table.add_column(Text(column, no_wrap=True, overflow="ellipsis"), no_wrap=index == 0)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # Text: names are data, not markup.
+        texts = (_shown(cell, now_ms) for cell in row)
+        # Text: names are data, not markup.
+        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
     Console(highlight=False).print(table)
+
+
+def _shown(cell: object, now_ms: int) -> str:
+    if isinstance(cell, When):
+        return from_now(parse_instant(cell.text), now_ms)
+    return "-" if cell is None else str(cell)

@@ -26,6 +26,7 @@ from engine.core.errors import (
 
 COMMANDS = {
     "run": ("run:command", "Start the engine (--demo: with a receiver and examples)."),
+    "status": ("status:command", "Whether all is well: backlog, rate, verdict, next herd."),
     "apply": ("apply:command", "Put schedules from TOML, JSON or YAML files."),
     "diff": ("diff:command", "What apply would change; exit code 6 when something differs."),
     "export": ("export:command", "All schedules as a file for apply."),
@@ -47,6 +48,7 @@ COMMANDS = {
     "audit": ("audit:command", "Whether everything that was owed ran or was counted."),
     "backup": ("backup:command", "Copy the database, beside a running engine or not."),
     "check": ("check:command", "Check a data directory's database, or a backup."),
+    "completion": ("completion:command", "A shell's completion of this command line."),
 }
 
 _EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (

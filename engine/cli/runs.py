@@ -9,7 +9,7 @@ import click
 from engine.cli.client import Client
 from engine.cli.following import Following, json_line, show_line
 from engine.cli.options import Server, example, identifier, instant, output, server
-from engine.cli.output import show_json, show_table, talk
+from engine.cli.output import show_documents, show_json, show_table, talk
 from engine.core.identity import format_instant
 from engine.core.model import Outcome, State
 from engine.core.retry import GiveUp
@@ -74,7 +74,7 @@ def command(
     if form == "json":
         show_json(rows)
     else:
-        show_table(_COLUMNS, [[row[column] for column in _COLUMNS] for row in rows])
+        show_documents(_COLUMNS, rows)
 
 
 def _follow(

@@ -6,7 +6,7 @@ import click
 
 from engine.cli.client import Client, schedule_path
 from engine.cli.options import Server, example, identifier, instant, output, server
-from engine.cli.output import show_json, show_table, talk
+from engine.cli.output import When, show_json, show_table, talk
 from engine.core.identity import format_instant
 
 
@@ -157,7 +157,8 @@ def delete(*, name: str, server: Server) -> None:
 
 def _row(document: dict[str, Any]) -> tuple[object, ...]:
     target = document["target"]
-    next_fire = "paused" if document.get("paused") else _next_fire(document)
+    fire_after = _next_fire(document)
+    next_fire = "paused" if document.get("paused") else fire_after and When(fire_after)
     address = f"{target['method']} {target['url']}"
     return document["name"], when_of(document), document["jitter_seconds"], next_fire, address
 

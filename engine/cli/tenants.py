@@ -7,7 +7,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server, tenant_name
-from engine.cli.output import show_json, show_table, talk
+from engine.cli.output import show_documents, show_json, talk
 
 _COLUMNS = ("name", "schedules", "schedules_max", "interval_seconds_min", "rate", "created_at")
 
@@ -75,4 +75,4 @@ def _show(form: str, documents: list[dict[str, Any]]) -> None:
     if form == "json":
         show_json(documents)
     else:
-        show_table(_COLUMNS, [[document[column] for column in _COLUMNS] for document in documents])
+        show_documents(_COLUMNS, documents)

@@ -1,34 +1,81 @@
 """What every command has in common."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 
 from engine.cli.root import COMMANDS
 from tests.cli.conftest import Offbeat
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *([command] for command in COMMANDS),
-        ["import", "crontab"],
-        *(
-            ["schedules", verb]
-            for verb in ("get", "pause", "resume", "trigger", "backfill", "delete")
-        ),
-        *(["runs", verb] for verb in ("cancel", "replay", "delete")),
-    ],
-    ids=" ".join,
-)
-def test_every_help_shows_the_command_in_use(path: list[str], offbeat: Offbeat):
-    result = offbeat(*path, "--help")
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command and every group, by the words that call it."""
+    left = [((name,), load(name)) for name in COMMANDS]
+    while left:
+        path, command = left.pop()
+        yield " ".join(path), command
+        if isinstance(command, click.Group):
+            left += [((*path, name), verb) for name, verb in command.commands.items()]
+
+
+def load(name: str) -> click.Command:
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(import_module(f"engine.cli.{module}"), attribute)
+    return command
+
+
+ALL = dict(commands())
+
+
+def calls(line: str) -> Iterator[list[str]]:
+    """What an example gives to offbeat: the words of each call, those inside others too."""
+    inner = re.compile(r"\$\((.*?)\)")
+    for nested in inner.findall(line):
+        yield from calls(nested)
+    lexer = shlex.shlex(inner.sub("x", line), posix=True, punctuation_chars="|<>")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    while "offbeat" in words:
+        words = words[words.index("offbeat") + 1 :]
+        ends = [index for index, word in enumerate(words) if word in ("|", "<", ">")]
+        yield words[: ends[0] if ends else None]
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_help_shows_the_command_in_use(path: str, offbeat: Offbeat):
+    result = offbeat(*path.split(), "--help")
     assert (result.code, result.err) == (0, "")
-    assert "Example" in result.out
-    assert f"offbeat {path[0]}" in result.out.partition("Example")[2]
+    examples = result.out.partition("Example")[2]
+    assert f"offbeat {path}" in examples
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_example_is_one_that_the_command_line_takes(path: str):
+    epilog = ALL[path].epilog or ""
+    found = [words for line in epilog.splitlines() for words in calls(line)]
+    assert found
+    for words in found:
+        name, *arguments = words
+        command = ALL[name]
+        while isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
+            command = command.commands[arguments.pop(0)]
+        context = click.Context(command, resilient_parsing=True)
+        values, rest, _ = command.make_parser(context).parse_args(arguments)
+        assert rest == []
+        missing = [
+            each.name
+            for each in command.params
+            if each.required and values.get(each.name) in (None, ())
+        ]
+        assert missing == []
 
 
 def test_the_list_of_commands_is_whole_and_imports_none_of_them():
@@ -122,3 +169,37 @@ def test_a_terminal_gets_a_table_and_a_pipe_gets_plain_text(tmp_path: Path):
     os.close(master)
     assert "\x1b[1m" in shown
     assert "2027-01-01T00:00:00Z" in shown
+
+
+def test_rows_fit_the_terminal_and_keep_their_first_column():
+    code = (
+        "from engine.cli.output import When, show_table\n"
+        "cells = ('n' * 30, When('2100-01-01T00:00:00Z'), 'u' * 99)\n"
+        "show_table(('name', 'next', 'target'), [cells])"
+    )
+    master, terminal = os.openpty()
+    environment = {"TERM": "xterm", "COLUMNS": "60"}
+    subprocess.run([sys.executable, "-c", code], stdout=terminal, check=True, env=environment)
+    os.close(terminal)
+    _, row, end = os.read(master, 4_096).decode().split("\r\n")
+    os.close(master)
+    assert (len(row), end) == (60, "")
+    assert re.match("n{30}  in [0-9]+ days  u+…", row)
+
+
+def test_a_shell_completes_commands_options_and_choices():
+    def completed(words: str) -> list[str]:
+        environment = {"_OFFBEAT_COMPLETE": "bash_complete", "COMP_WORDS": words}
+        environment["COMP_CWORD"] = str(len(words.split()) - 1)
+        command = [sys.executable, "-c", "import engine.__main__ as m; m.main()"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    assert completed("offbeat sched") == ["plain,schedules"]
+    assert completed("offbeat apply --pr") == ["plain,--prune"]
+    assert completed("offbeat completion z") == ["plain,zsh"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_calls_offbeat(shell: str, offbeat: Offbeat):
+    assert f"_OFFBEAT_COMPLETE={shell}_complete" in offbeat("completion", shell).out

@@ -1,0 +1,127 @@
+"""`offbeat status`: one screen that says whether all is well, and what comes next."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+from prometheus_client.parser import text_string_to_metric_families
+
+from engine.cli.client import Client
+from engine.cli.options import Server, example, output, server
+from engine.cli.output import show_json
+from engine.clock import SystemClock
+from engine.core.errors import OffbeatError, Unavailable
+from engine.core.identity import format_instant, parse_instant
+
+AHEAD_MS = 3_600_000
+"""How far a herd is looked for: by second, 3,600 figures."""
+
+_FIGURES = (
+    "scheduler_backlog_runs",
+    "scheduler_oldest_due_age_seconds",
+    "scheduler_inflight",
+    "scheduler_concurrency_limit",
+    "scheduler_desired_nodes",
+)
+
+
+@click.command("status", epilog=example("offbeat status", "offbeat status -o json"))
+@server
+@output
+def command(*, server: Server, form: str) -> int:
+    """Show readiness, backlog, rate, verdict and the next herd; exit code 1 if it is not ready.
+
+    Rate and verdict are the whole engine's; where there are keys they take one of scope admin.
+    """
+    with Client(server) as client:
+        status = _ask(client)
+    if form == "json":
+        show_json(status)
+    else:
+        for name, sentence in _sentences(status):
+            click.echo(f"{name:<10}{sentence}")
+    return 0 if status["ready"] else 1
+
+
+def _ask(client: Client) -> dict[str, Any]:
+    reason = None
+    try:
+        client.get("/readyz")
+    except Unavailable as error:
+        reason = str(error)
+    monitor = _monitor(client)
+    return {
+        "ready": reason is None,
+        "reason": reason,
+        **_figures(client.text("/metrics")),
+        "monitor": monitor,
+        **_coming(client, parse_instant(monitor["at"]) if monitor else SystemClock().now_ms()),
+    }
+
+
+def _figures(text: str) -> dict[str, float]:
+    return {
+        family.name.removeprefix("scheduler_"): family.samples[0].value
+        for family in text_string_to_metric_families(text)
+        if family.name in _FIGURES
+    }
+
+
+def _monitor(client: Client) -> dict[str, Any] | None:
+    """What goes on; None for whoever may not see it."""
+    try:
+        document = client.get("/v1/herd/monitor", limit=1)
+    except OffbeatError:
+        return None
+    window, verdict = document["window"], document["verdict"]
+    return {
+        "at": document["at"],
+        "seconds": window["seconds"],
+        "attempts": window["attempts"],
+        "verdict": verdict["name"],
+        "sentence": verdict["sentence"],
+        "advice": verdict["advice"],
+    }
+
+
+def _coming(client: Client, now_ms: int) -> dict[str, Any]:
+    """The coming hour: its forecast, and the second for which most is planned; None: nothing is."""
+    document = client.get("/v1/herd/forecast", bin=1, to=format_instant(now_ms + AHEAD_MS))
+    demand = document["curves"]["demand"]["runs"]
+    herd = None
+    if any(demand):
+        second = max(range(len(demand)), key=demand.__getitem__)
+        at_ms = parse_instant(document["from"]) + second * 1_000
+        herd = {"at": format_instant(at_ms), "runs": demand[second]}
+    forecast = {name: document[name] for name in ("rate", "busiest", "verdict", "sentence")}
+    return {"next_herd": herd, "forecast": forecast}
+
+
+def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "ready", "yes" if status["ready"] else f"no: {status['reason']}"
+    backlog, age = status["backlog_runs"], status["oldest_due_age_seconds"]
+    yield (
+        "backlog",
+        f"{backlog:,.0f} runs are due" + (f", the first for {age:,.1f} s" if age else ""),
+    )
+    monitor, forecast, herd = status["monitor"], status["forecast"], status["next_herd"]
+    slots = f"{status['inflight']:,.0f} of {status['concurrency_limit']:,.0f} at once"
+    if monitor is None:
+        yield "rate", f"{forecast['rate']:,} attempts a second at most; {slots}"
+        yield "verdict", "for keys of scope admin"
+    else:
+        rate = monitor["attempts"] / monitor["seconds"]
+        yield "rate", f"{rate:,.1f} attempts a second, of {forecast['rate']:,} at most; {slots}"
+        yield "verdict", f"{monitor['verdict']}: {monitor['sentence']}"
+        if monitor["verdict"] not in ("quiet", "normal", "flattened"):
+            yield "", monitor["advice"]
+    if herd is None:
+        yield "next herd", "nothing is planned for the coming hour"
+        return
+    served = forecast["busiest"]["served"]
+    yield (
+        "next herd",
+        f"{herd['runs']:,} runs for {herd['at']}, the largest of the coming hour; no second of it"
+        f" sends more than {served:,}",
+    )
+    yield "forecast", forecast["sentence"]
