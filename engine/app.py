@@ -212,6 +212,7 @@ class Engine:
         await self._read_keys(api_reader, admin, master=self._directory.master)
         master, store = self._directory.master, SqliteSecrets(self._writer, api_reader)
         self._signing, self._credentials = SigningSecrets(store, master), Credentials(master)
+        self.answers = Answers(self.clock, SqliteAnswers(api_reader), master=master)
         await self._signing.load()
         # Without keys, who reaches the engine is on its machine: its networks are theirs.
         keyless = not self.keys.required
@@ -340,7 +341,6 @@ class Engine:
             audit=SqliteAudit(api_reader),
             attributions=SqliteAttributions(api_reader),
         )
-        self.answers = Answers(self.clock, SqliteAnswers(api_reader))
         self.tenants = Tenants(self.clock, SqliteTenants(self._writer, api_reader), own=self.tenant)
         self.tenants.only_own = not self.keys.required
         self.tenants.on_rate = lambda tenant, rate: self.waiting.limit_tenant(

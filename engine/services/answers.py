@@ -6,6 +6,7 @@ first answer and is then told to come back.
 """
 
 import asyncio
+import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
@@ -31,9 +32,11 @@ class AnswerStore(Protocol):
 class Answers:
     """The answers of all tenants: each `Once` says whose it is."""
 
-    def __init__(self, clock: Clock, store: AnswerStore) -> None:
+    def __init__(self, clock: Clock, store: AnswerStore, *, master: bytes) -> None:
+        """`master`: the node's key; without it no kept fingerprint tells what was asked."""
         self._clock = clock
         self._store = store
+        self._master = master
         self._under_way: dict[tuple[str, str], asyncio.Future[None]] = {}
 
     async def once(
@@ -47,6 +50,9 @@ class Answers:
         `work` keeps the record in the transaction of its effect. Raises `KeyTaken`, `InProgress`,
         and what `work` raises.
         """
+        # A request may hold a credential that is short enough to be guessed from a plain hash.
+        sealed = hmac.digest(self._master, b"answer|" + once.fingerprint, "sha256")
+        once = replace(once, fingerprint=sealed)
         place = (once.tenant, once.key)
         await self._wait_for(place)
         done = self._under_way[place] = asyncio.get_running_loop().create_future()

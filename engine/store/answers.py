@@ -1,17 +1,17 @@
 """Answers in SQLite: kept with the effect, found by tenant and key (`core.once`).
 
-Of the key its SHA-256 is kept, and of the request the fingerprint: what a client has put into
-either is not here. Nor is what is shown once: a new API key's text is no part of the answer, but
-computed again from the node's master key (`services.keys`).
+Of the key its SHA-256 is kept, and of the request a fingerprint under the node's master key: what a
+client has put into either is not here. Nor is what is shown once: a new API key's text is no part
+of the answer, but computed again from the node's master key (`services.keys`).
 """
 
 import hashlib
+import json
 import sqlite3
 from typing import TypeVar
 
-import orjson
-
 from engine.core.errors import InProgress, LimitReached
+from engine.core.json_text import compact_json
 from engine.core.once import ANSWERS_MAX, KEPT_MS, Once, Record, Reply
 from engine.store.statements import statements
 from engine.store.writer import Reader
@@ -56,8 +56,8 @@ def keep(db: sqlite3.Connection, record: Record[T] | None, result: T) -> None:
         "key": _digest(once),
         "fingerprint": once.fingerprint,
         "status": answer.status,
-        "headers": orjson.dumps(dict(answer.headers)).decode(),
-        "document": orjson.dumps(answer.document).decode(),
+        "headers": compact_json(dict(answer.headers)).decode(),
+        "document": compact_json(answer.document).decode(),
         "now": record.now_ms,
         "since": since_ms,
     }
@@ -71,7 +71,7 @@ def _find(db: sqlite3.Connection, once: Once, after_ms: int) -> tuple[bytes, Rep
     if row is None:
         return None
     fingerprint, status, headers, document = row
-    answer = Reply(status=status, document=orjson.loads(document), headers=orjson.loads(headers))
+    answer = Reply(status=status, document=json.loads(document), headers=json.loads(headers))
     return fingerprint, answer
 
 

@@ -25,7 +25,7 @@ class Memory:
 def test_a_request_waits_a_second_for_the_same_one_and_is_told_to_come_back():
     async def run(clock: VirtualClock) -> None:
         store, end = Memory(), asyncio.Event()
-        answers = Answers(clock, store)
+        answers = Answers(clock, store, master=bytes(32))
         done: list[str] = []
 
         async def work(record) -> None:
@@ -56,7 +56,7 @@ def test_a_request_waits_a_second_for_the_same_one_and_is_told_to_come_back():
 def test_a_request_that_failed_leaves_its_place_to_the_next():
     async def run(clock: VirtualClock) -> None:
         store, end = Memory(), asyncio.Event()
-        answers = Answers(clock, store)
+        answers = Answers(clock, store, master=bytes(32))
         tries = 0
 
         async def work(record) -> None:

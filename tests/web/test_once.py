@@ -1,6 +1,7 @@
 """`Idempotency-Key` over the real journal: one effect, one answer, over restarts too."""
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from engine.core.access import Scope
+from engine.core.json_text import compact_json
 from engine.store import answers
 from engine.web import schedules as schedule_handlers
 from tests.web.keyed import Node, keyed_node, node_on
@@ -141,6 +143,27 @@ def test_a_credential_is_in_no_answer_that_is_kept(node, tmp_path):
     stored = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
     assert first.json["name"].encode() in stored
     assert canary.encode() not in stored + first.text.encode()
+
+
+def test_nobody_can_guess_a_request_from_what_is_kept_of_it(node, tmp_path):
+    answer = post(node, "/v1/schedules", UNNAMED, once="a-1")
+    assert answer.status == 201, answer.text
+    asked = b"POST /v1/schedules\0"
+    bodies = [json.dumps(UNNAMED).encode(), compact_json(UNNAMED)]
+    guesses = [hashlib.sha256(asked + body).digest() for body in bodies]
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir())
+    assert answer.json["name"].encode() in stored
+    assert not any(guess in stored for guess in guesses)
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**40])
+def test_an_answer_keeps_integers_of_any_size(node, number):
+    asked = UNNAMED | {"target": {**TARGET, "json": {"n": number}}}
+    first = post(node, "/v1/schedules", asked, once="a-1")
+    assert first.status == 201, first.text
+    again = post(node, "/v1/schedules", asked, once="a-1")
+    assert again.text == first.text
+    assert again.json["target"]["json"] == {"n": number}
 
 
 @pytest.mark.parametrize("key", ["", '""', "a b", "é", "x" * 256, '"a', "a\\b"])
