@@ -205,10 +205,8 @@ class Engine:
         self._writer.on_commit = self.figures.commit
         journal_reader, api_reader, herd_reader = (Reader(path, busy=self._busy) for _ in range(3))
         self._connections = (self._writer, journal_reader, api_reader, herd_reader)
-        await self._writer.open()
-        await journal_reader.open()
-        await api_reader.open()
-        await herd_reader.open()  # Its own: a forecast reads for half a second.
+        for connection in self._connections:  # A forecast has its own: it reads for half a second.
+            await connection.open()
         await self._read_keys(api_reader, admin, master=self._directory.master)
         master, store = self._directory.master, SqliteSecrets(self._writer, api_reader)
         self._signing, self._credentials = SigningSecrets(store, master), Credentials(master)
@@ -360,12 +358,13 @@ class Engine:
             interval_seconds_min=self.tenants.interval_seconds_min,
             egress=self.refusal,
             credentials=self._credentials,
+            told=self._journal.told,
         )
         # A keyless or embedded engine works as the tenant of its settings.
         own = self.of(self.tenant)
         self.schedules, self.runs, self.flows = own.schedules, own.runs, own.flows
         self.backfills, self.audit, self.secrets = own.backfills, own.audit, own.secrets
-        self.attributions, self.events = own.attributions, own.events
+        self.attributions, self.events, self.notices = own.attributions, own.events, own.notices
 
     def _on_planned(self) -> None:
         self.loader.wake()

@@ -42,6 +42,7 @@ COMMANDS = {
     "tenant": ("tenants:command", "Make, list and delete tenants, with their quotas."),
     "key": ("keys:command", "Create, list and revoke API keys."),
     "secrets": ("secrets:command", "The tenant's signing secrets; rotate and retire them."),
+    "notices": ("notices:command", "Who is told of failures: set, show, off."),
     "sink": ("sink:command", "A receiver that verifies signatures and can misbehave."),
     "sign": ("signing:sign", "The headers that a delivery of a body carries."),
     "verify": ("signing:verify", "Check a delivery's headers against its body."),

@@ -39,6 +39,7 @@ class RunTrigger(StrEnum):
     MANUAL = "manual"
     BACKFILL = "backfill"
     CATCH_UP = "catch_up"
+    NOTICE = "notice"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

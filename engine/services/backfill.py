@@ -9,8 +9,8 @@ from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.backfill import Backfill, Span
-from engine.core.identity import schedule_id
 from engine.core.missed import spread_ms
+from engine.core.notice import identify
 from engine.core.once import Record
 from engine.store import DueRun
 
@@ -81,7 +81,7 @@ class Backfills:
         plans the rest.
         """
         now_ms = self._clock.now_ms()
-        identity = schedule_id(self._tenant, name)
+        identity = identify(self._tenant, name)
         span = await self._store.span(identity, from_ms, to_ms, now_ms, if_match=if_match)
         gaps = instants = await self._gaps(span)
         if not dry_run:

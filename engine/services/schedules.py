@@ -9,9 +9,9 @@ from engine.core.access import INTERVAL_SECONDS_MIN
 from engine.core.document import read_schedule
 from engine.core.egress import Refusal, literal_of
 from engine.core.errors import Fault, Invalid, OffbeatError
-from engine.core.identity import schedule_id
 from engine.core.labels import ScheduleFilter
 from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
+from engine.core.notice import identify
 from engine.core.once import Record
 from engine.core.timetable import interval_seconds
 from engine.services.credentials import Credentials
@@ -250,7 +250,7 @@ class Schedules:
 
     def _identify(self, name: str) -> str:
         """A name's id. Only this tenant's ids can be made this way: another's are not to be had."""
-        return schedule_id(self._tenant, name)
+        return identify(self._tenant, name)
 
     def _learn(self, stored: Stored) -> tuple[Schedule, bool]:
         if stored.timetable is not None:

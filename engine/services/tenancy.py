@@ -1,5 +1,5 @@
 """The engine as each tenant sees it: its own schedules, runs, flows, backfills, audit, delays,
-events and secrets.
+events, notices and secrets.
 
 What is made for one tenant cannot name another's: each service below takes the tenant once, here,
 and puts it into every question to the store.
@@ -20,6 +20,7 @@ from engine.services.events import Events, TenantEvents
 from engine.services.figures import Figures
 from engine.services.flows import Flows, FlowStore
 from engine.services.forecast import Forecasts
+from engine.services.notices import Notices
 from engine.services.runs import Runs, RunStore
 from engine.services.schedules import Agenda, Schedules, ScheduleStore
 from engine.services.signing_secrets import SigningSecrets, TenantSecrets
@@ -59,6 +60,7 @@ class TenantServices:
     forecasts: Forecasts
     attributions: Attributions
     events: TenantEvents
+    notices: Notices
 
 
 class Tenancy:
@@ -80,11 +82,13 @@ class Tenancy:
         interval_seconds_min: Callable[[str], int],
         egress: Refusal,
         credentials: Credentials,
+        told: set[str],
     ) -> None:
         """`forecasts`, `events`: the node's; `rate`: the bucket's.
 
         `interval_seconds_min`: the least that a tenant's schedules may have; `egress`: judges the
-        addresses that they call; `credentials`: seals the headers that they send.
+        addresses that they call; `credentials`: seals the headers that they send; `told`: the
+        tenants that have a target for notices.
         """
         self._clock = clock
         self._stores = stores
@@ -99,27 +103,29 @@ class Tenancy:
         self._interval_seconds_min = interval_seconds_min
         self._egress = egress
         self._credentials = credentials
+        self._told = told
         self.of = lru_cache(TENANTS_KEPT)(self._of)
 
     def _of(self, tenant: str) -> TenantServices:
         clock, stores, waiting = self._clock, self._stores, self._waiting
+        schedules = Schedules(
+            clock,
+            stores.schedules,
+            self._agenda,
+            waiting,
+            self._figures,
+            tenant=tenant,
+            subsecond=self._subsecond,
+            interval_seconds_min=self._interval_seconds_min,
+            egress=self._egress,
+            credentials=self._credentials,
+        )
         return TenantServices(
             tenant=tenant,
             clock=clock,
             subsecond=self._subsecond,
             secrets=self._secrets.of(tenant),
-            schedules=Schedules(
-                clock,
-                stores.schedules,
-                self._agenda,
-                waiting,
-                self._figures,
-                tenant=tenant,
-                subsecond=self._subsecond,
-                interval_seconds_min=self._interval_seconds_min,
-                egress=self._egress,
-                credentials=self._credentials,
-            ),
+            schedules=schedules,
             runs=Runs(clock, stores.runs, waiting, self._figures, tenant=tenant),
             flows=Flows(stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),
@@ -130,4 +136,12 @@ class Tenancy:
             forecasts=self._forecasts.of(tenant),
             attributions=Attributions(stores.attributions, tenant=tenant),
             events=self._events.of(tenant),
+            notices=Notices(
+                clock,
+                stores.schedules,
+                schedules,
+                self._figures,
+                tenant=tenant,
+                told=self._told,
+            ),
         )

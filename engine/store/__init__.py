@@ -176,7 +176,7 @@ class Claim:
 class Claimed:
     """The outcome of one claim: what to send, and what ended without an attempt.
 
-    `due`: runs that waited in line and may try again.
+    `due`: runs that waited in line and may try again, and notices of what expired.
     """
 
     claims: tuple[Claim, ...]
@@ -200,8 +200,9 @@ class Ended(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What came of finished attempts: the runs that waited in line for one of them to end, and how
-    many were not tried again, since they had been cancelled or their schedule deleted."""
+    """What came of finished attempts: runs that may be due (those that waited in line for one of
+    them to end, and the notices of what failed), and how many were not tried again, since they had
+    been cancelled or their schedule deleted."""
 
     due: list[HeldRun]
     cancelled: int

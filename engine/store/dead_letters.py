@@ -86,7 +86,7 @@ def _row_of(db: sqlite3.Connection, which: Selection) -> int | None:
 def _delete(db: sqlite3.Connection, letters: Sequence[DeadLetter], now_ms: int) -> list[DeadLetter]:
     """Turn failed runs, oldest first, into counted ranges; those that had not moved on.
 
-    A manual run is no occurrence that anybody was owed, so nothing counts it.
+    A manual run or a notice is no occurrence that anybody was owed, so nothing counts it.
     """
     deleted = []
     for letter in letters:
@@ -95,7 +95,7 @@ def _delete(db: sqlite3.Connection, letters: Sequence[DeadLetter], now_ms: int) 
         for (trigger,) in found:
             deleted.append(letter)
             db.execute(SQL["prune_attempts"], (letter.scheduled_for_ms, letter.schedule_row))
-            if trigger != RunTrigger.MANUAL:
+            if trigger not in (RunTrigger.MANUAL, RunTrigger.NOTICE):
                 _count(db, {**key, "now": now_ms}, trigger)
     return deleted
 

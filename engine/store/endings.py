@@ -1,7 +1,7 @@
 """Endings in SQLite: what finished attempts make of their runs and schedules."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import accumulate
 from typing import Any
 
@@ -9,14 +9,15 @@ import orjson
 
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State
-from engine.store import Claim, Ended, HeldRun, Recorded, overlap, schedules
+from engine.store import Claim, Ended, HeldRun, Recorded, notices, overlap, schedules
 from engine.store.rows import timing_bytes
 from engine.store.statements import statements
 
 SQL = statements()
 
 
-def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> Recorded:
+def record(db: sqlite3.Connection, ended: Sequence[Ended], told: Set[str]) -> Recorded:
+    """`told`: the tenants that may want notices (`store.notices`); below likewise."""
     pieces = [timing_bytes(e.timing) + e.outcome.response for e in ended]
     attempts = [
         _attempt_columns(e, end) for e, end in zip(ended, accumulate(map(len, pieces)), strict=True)
@@ -24,20 +25,25 @@ def record(db: sqlite3.Connection, ended: Sequence[Ended]) -> Recorded:
     db.execute(SQL["insert_attempts"], {"ended": _json(attempts), "pieces": b"".join(pieces)})
     db.execute(SQL["end_attempts"], {"ended": _json([_run_columns(e) for e in ended])})
     cancelled = _count_cancelled(db, ended)
+    paused: list[Claim] = []
     for e in ended:
-        if e.outcome.status == 410:
-            _pause_schedule(db, e, "the receiver answered 410 Gone")
-        if e.claim.pause_after_failures and e.state in TERMINAL:
-            _count_failures(db, e)
+        if e.outcome.status == 410 and _pause_schedule(db, e, "the receiver answered 410 Gone"):
+            paused.append(e.claim)
+        if e.claim.pause_after_failures and e.state in TERMINAL and _count_failures(db, e):
+            paused.append(e.claim)
         if e.claim.delete_after_completion and e.state in TERMINAL:
             _delete_when_complete(db, e)
     # What was to be tried again may have been cancelled instead: each may have left its line.
-    left = {e.claim.schedule_row for e in ended if e.claim.is_exclusive}
-    due = [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
+    due = _next_in_lines(db, [e.claim for e in ended if e.claim.is_exclusive])
+    failed = [_run_of(e.claim) for e in ended if e.state == State.FAILED]
+    now_ms = ended[-1].ended_at_ms
+    due += notices.tell(db, told, failed, map(_run_of, paused), now_ms=now_ms)
     return Recorded(due=due, cancelled=cancelled)
 
 
-def expire(db: sqlite3.Connection, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
+def expire(
+    db: sqlite3.Connection, claims: Sequence[Claim], now_ms: int, told: Set[str]
+) -> list[HeldRun]:
     for claim in claims:
         values = {
             "scheduled_for": claim.scheduled_for_ms,
@@ -47,8 +53,17 @@ def expire(db: sqlite3.Connection, claims: Sequence[Claim], now_ms: int) -> list
             "now": now_ms,
         }
         db.execute(SQL["expire_claimed_run"], values)
-    left = {claim.schedule_row for claim in claims if claim.is_exclusive}
+    due = _next_in_lines(db, [claim for claim in claims if claim.is_exclusive])
+    return due + notices.tell(db, told, map(_run_of, claims), now_ms=now_ms)
+
+
+def _next_in_lines(db: sqlite3.Connection, claims: Sequence[Claim]) -> list[HeldRun]:
+    left = {claim.schedule_row for claim in claims}
     return [run for row in sorted(left) for run in overlap.next_in_line(db, row)]
+
+
+def _run_of(claim: Claim) -> notices.RunOf:
+    return claim.tenant, claim.scheduled_for_ms, claim.schedule_row
 
 
 def _attempt_columns(e: Ended, response_end: int) -> tuple[Any, ...]:
@@ -91,17 +106,19 @@ def _json(rows: Sequence[tuple[Any, ...]]) -> str:
     return orjson.dumps(rows).decode()
 
 
-def _pause_schedule(db: sqlite3.Connection, e: Ended, reason: str) -> None:
-    schedules.pause_if_live(db, e.claim.schedule_id, reason, e.ended_at_ms)
+def _pause_schedule(db: sqlite3.Connection, e: Ended, reason: str) -> bool:
+    return schedules.pause_if_live(db, e.claim.schedule_id, reason, e.ended_at_ms)
 
 
-def _count_failures(db: sqlite3.Connection, e: Ended) -> None:
+def _count_failures(db: sqlite3.Connection, e: Ended) -> bool:
+    """Whether that were too many in a row, and the schedule is paused now."""
     if e.state != State.FAILED:
         db.execute(SQL["clear_failures"], (e.claim.schedule_row,))
-        return
+        return False
     (failures,) = db.execute(SQL["count_failure"], (e.claim.schedule_row,)).fetchone()
-    if failures >= e.claim.pause_after_failures:
-        _pause_schedule(db, e, f"{failures} runs in a row failed")
+    if failures < e.claim.pause_after_failures:
+        return False
+    return _pause_schedule(db, e, f"{failures} runs in a row failed")
 
 
 def _delete_when_complete(db: sqlite3.Connection, e: Ended) -> None:

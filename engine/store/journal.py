@@ -29,6 +29,7 @@ from engine.store import (
     endings,
     flows,
     history,
+    notices,
     overlap,
     planning,
     schedules,
@@ -62,12 +63,15 @@ class SqliteJournal:
         self._writer = writer
         self._reader = reader
         self._targets: OrderedDict[int, Target] = OrderedDict()
+        self.told: set[str] = set()
+        """Tenants that have a target for notices; whoever stores or deletes one keeps it."""
         self.on_skip: Callable[[], None] = lambda: None
         """Called for each row that this version cannot read, and leaves alone."""
         self.open_target: Callable[[str, Target], Target] = lambda _, target: target
         """Makes of a tenant's target, as it is stored, what is sent."""
 
     async def begin_life(self, now_ms: int) -> Progress:
+        self.told |= await self._reader.read(notices.tenants)
         return await self._writer.submit(lambda db: _begin_life(db, now_ms))
 
     async def last_instant_ms(self) -> int:
@@ -135,10 +139,10 @@ class SqliteJournal:
         return await self._writer.submit(lambda db: self._claim(db, runs, now_ms))
 
     async def expire(self, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
-        return await self._writer.submit(lambda db: endings.expire(db, claims, now_ms))
+        return await self._writer.submit(lambda db: endings.expire(db, claims, now_ms, self.told))
 
     async def end(self, ended: Sequence[Ended]) -> Recorded:
-        return await self._writer.submit(lambda db: endings.record(db, ended))
+        return await self._writer.submit(lambda db: endings.record(db, ended, self.told))
 
     async def open_downtime(self, watermark_ms: int, *, resume_ms: int, rate: int) -> int:
         return await self._writer.submit(
@@ -198,8 +202,14 @@ class SqliteJournal:
         db.execute(SQL["claim_runs"], {"keys": orjson.dumps(free).decode(), "now": now_ms})
         db.executemany(SQL["end_waiting_run"], ends)
         db.executemany(SQL["hold_run"], held)
+        expired = [
+            (run.tenant, end["scheduled_for"], end["schedule_id"])
+            for run, end in zip(finished, ends, strict=True)
+            if run.state == State.FAILED
+        ]
+        due = (*lines.moved_up(), *notices.tell(db, self.told, expired, now_ms=now_ms))
         finished += _superseded(lines.superseded, rows)
-        return Claimed(claims=tuple(claims), ended=tuple(finished), due=lines.moved_up())
+        return Claimed(claims=tuple(claims), ended=tuple(finished), due=due)
 
     def _readable_claim(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim | None:
         try:
@@ -219,7 +229,7 @@ class SqliteJournal:
             attempt=row[6] + 1,
             granted_from=row[7],
             first_attempt_at_ms=row[8],
-            target=self._target(db, row[9], row[12]),
+            target=self._target(db, row[9], row[12], keep=row[5] != RunTrigger.NOTICE),
             schedule_id=row[10],
             schedule_name=row[11],
             tenant=row[12],
@@ -230,12 +240,13 @@ class SqliteJournal:
             is_exclusive=row[18] != "allow",
         )
 
-    def _target(self, db: sqlite3.Connection, target_id: int, tenant: str) -> Target:
+    def _target(self, db: sqlite3.Connection, target_id: int, tenant: str, *, keep: bool) -> Target:
+        """`keep`: other runs may have it, too; of notices each has its own."""
         target = self._targets.get(target_id)
         if target is None:
             (row,) = named_rows(db, SQL["get_target"], (target_id,))
             target = self.open_target(tenant, target_of(row))
-            if len(target.body) <= TARGET_BYTES_CACHED_MAX:
+            if keep and len(target.body) <= TARGET_BYTES_CACHED_MAX:
                 self._targets[target_id] = target
                 if len(self._targets) > TARGETS_CACHED_MAX:
                     self._targets.popitem(last=False)

@@ -138,11 +138,13 @@ def pause(
     return update(db, public_id, paused, now_ms, if_match)
 
 
-def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: int) -> None:
+def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: int) -> bool:
     """Pause a schedule on the engine's own account, unless it is gone or paused already."""
     row = _row(db, public_id)
-    if row is not None and row["deleted_at"] is None and row["paused_at"] is None:
+    is_live = row is not None and row["deleted_at"] is None and row["paused_at"] is None
+    if is_live:
         pause(db, public_id, Pause(reason=reason), now_ms)
+    return is_live
 
 
 def resume(

@@ -18,6 +18,7 @@ import orjson
 
 from engine.core.labels import ScheduleFilter
 from engine.core.model import Definition, Schedule
+from engine.core.notice import NOTICES
 from engine.store.rows import named_rows, schedule_of
 from engine.store.statements import statements
 
@@ -65,7 +66,7 @@ def _choose(
                 return chosen, last_name
             last_name = name
             marks = orjson.loads(labels) if labels else {}
-            if which.holds(marks, is_paused=paused_at is not None):
+            if which.holds(marks, is_paused=paused_at is not None) and name != NOTICES:
                 chosen.append(row_id)
     return chosen, None
 

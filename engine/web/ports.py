@@ -27,7 +27,7 @@ from engine.services.dead_letters import Settled
 from engine.services.event_stream import Stream
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
-from engine.web.schedule_ports import Backfills, Schedules
+from engine.web.schedule_ports import Backfills, Notices, Schedules
 
 T = TypeVar("T")
 
@@ -298,6 +298,9 @@ class TenantFace(Protocol):
 
     @property
     def events(self) -> Events: ...
+
+    @property
+    def notices(self) -> Notices: ...
 
 
 class EngineFace(Protocol):

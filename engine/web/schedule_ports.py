@@ -1,4 +1,4 @@
-"""What the web layer needs of a tenant's schedules."""
+"""What the web layer needs of a tenant's schedules, that of its notices among them."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -55,6 +55,16 @@ class Schedules(Protocol):
     async def trigger(
         self, name: str, *, if_match: int | None = None, record: Record[Run] | None = None
     ) -> Run: ...
+
+
+class Notices(Protocol):
+    """Who is told of failures; NotFound when nobody is. `put` says whether nobody was."""
+
+    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]: ...
+
+    async def get(self) -> Schedule: ...
+
+    async def delete(self, *, if_match: int | None = None) -> None: ...
 
 
 class Backfills(Protocol):

@@ -10,7 +10,7 @@ import pytest
 from engine.core.errors import StoreRefused
 from engine.core.model import RunTrigger, State
 from engine.store.database import inspect, prepare
-from engine.store.statements import migrations, statements
+from engine.store.statements import statements
 
 
 @pytest.fixture
@@ -20,10 +20,11 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_check_on_states_is_the_transition_tables() -> None:
-    script = migrations()[0][1]
-    states = re.search(r"CHECK \(state IN\s*\(([^)]*)\)", script)
-    triggers = re.search(r"CHECK \(trigger IN \(([^)]*)\)", script)
+def test_the_check_on_states_is_the_transition_tables(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db:
+        schema = "\n".join(sql for _, sql in db.execute(statements()["list_schema"]))
+    states = re.search(r"CHECK \(state IN\s*\(([^)]*)\)", schema)
+    triggers = re.search(r"CHECK \(trigger IN \(([^)]*)\)", schema)
     assert states
     assert triggers
     assert set(re.findall(r"'(\w+)'", states[1])) == set(State)

@@ -20,6 +20,7 @@ REPORT = {
     "flow_key": "acme-flow",
 }
 NOWHERE = "sch_00000000000000000000000000@2026-11-30T12:00:00Z"
+NOTICES = {"target": {"url": "http://h.example/alerts"}}
 PLAIN = {"every": 60, "target": {"url": "http://h.example/"}}
 SPAN = {"from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z", "dry_run": True}
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -46,6 +47,9 @@ CASES = [
     Case("GET /v1/secrets", WRITE, 200, 200),
     Case("POST /v1/secrets:rotate", WRITE, 409, 409),
     Case("POST /v1/secrets:retire", WRITE, 200, 200),
+    Case("GET /v1/notices", READ, 200, 404),
+    Case("PUT /v1/notices", WRITE, 200, 201, body=NOTICES),
+    Case("DELETE /v1/notices", WRITE, 204, 404),
     Case("GET /v1/schedules", READ, 200, 200),
     Case("POST /v1/schedules", WRITE, 201, 201, body=PLAIN),
     Case("POST /v1/schedules:batch", WRITE, 200, 200, body=b"", headers=NDJSON),
@@ -96,9 +100,10 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 
 def ask(node: Node, case: Case, key: str | None) -> Any:
-    """Ask a case with acme's schedule, its run and its flow in place, and two secrets active."""
+    """Ask a case with acme's schedule, run, flow and notices in place, and two secrets active."""
     acme = node.keys["acme", WRITE]
     node.ask("PUT", "/v1/schedules/report", key=acme, body=REPORT)
+    node.ask("PUT", "/v1/notices", key=acme, body=NOTICES)
     run = node.ask("POST", "/v1/schedules/report:trigger", key=acme).json["id"]
     for secrets in (node.engine.of(tenant).secrets for tenant in TENANTS):
         if len(secrets.active) == 1:
@@ -107,7 +112,8 @@ def ask(node: Node, case: Case, key: str | None) -> Any:
     path = (case.path or route).replace("{run}", run)
     answer = node.ask(method, path, key=key, body=case.body, headers=case.headers)
     # What a stranger made under the same name is its own, and would be found the next time.
-    node.ask("DELETE", "/v1/schedules/report", key=node.keys["globex", WRITE])
+    for own in ("/v1/schedules/report", "/v1/notices"):
+        node.ask("DELETE", own, key=node.keys["globex", WRITE])
     return answer
 
 

@@ -51,7 +51,7 @@ GROUP BY t.id;
 
 -- name: insert_target
 INSERT INTO target (digest, url, method, headers, body, body_kind, timeout_seconds, sealed)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id;
+VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING RETURNING id;
 
 -- name: get_target
 SELECT url, method, headers, body, body_kind, timeout_seconds, sealed FROM target WHERE id = ?;
@@ -250,6 +250,40 @@ SELECT :scheduled_for, id, :scheduled_for, :scheduled_for, 'planned', 'manual', 
 FROM schedule WHERE id = :schedule_id
 ON CONFLICT DO NOTHING;
 
+-- name: list_told_tenants
+SELECT t.name FROM tenant t CROSS JOIN schedule s ON s.tenant = t.name AND s.name = ?
+WHERE s.deleted_at IS NULL;
+
+-- name: get_notices
+SELECT id, target_id, flow_id, priority FROM schedule
+WHERE tenant = ? AND name = ? AND deleted_at IS NULL AND paused_at IS NULL;
+
+-- name: list_ends
+-- What there is to tell of runs that failed; `:ends` is a JSON array of [kind, scheduled_for, schedule].
+SELECT k.value ->> 0, s.public_id, s.name, r.scheduled_for, r.reason, r.attempt, r.ended_at,
+  a.outcome, a.status, a.error, s.pause_reason
+FROM json_each(:ends) k
+CROSS JOIN job_run r ON r.scheduled_for = k.value ->> 1 AND r.schedule_id = k.value ->> 2
+CROSS JOIN schedule s ON s.id = r.schedule_id
+LEFT JOIN attempt a ON a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id
+  AND a.number = r.attempt
+WHERE r.state = 'failed' AND r.trigger <> 'notice';
+
+-- name: last_instant_of_schedule
+SELECT max(scheduled_for) FROM job_run INDEXED BY job_run_schedule_idx WHERE schedule_id = ?;
+
+-- name: count_waiting_of_flow
+-- At most `:limit`.
+SELECT count(*) FROM (SELECT 1 FROM job_run INDEXED BY job_run_flow_idx
+  WHERE flow_id = :flow_id AND state IN ('planned', 'retry_wait') AND next_attempt_at IS NOT NULL
+  LIMIT :limit);
+
+-- name: plan_notice
+INSERT INTO job_run (scheduled_for, schedule_id, fire_after, next_attempt_at, state, trigger, target_id, flow_id,
+  planned_at)
+VALUES (:scheduled_for, :schedule_id, :scheduled_for, :scheduled_for, 'planned', 'notice', :target_id, :flow_id,
+  :now);
+
 -- name: list_planned_of_schedule
 -- Planned and never attempted: what an edit may still change. Such a run is due at its fire time, so
 -- none is older than the oldest that is due anywhere, less the largest offset; history is not read.
@@ -356,9 +390,9 @@ WHERE schedule_id >= :first AND schedule_id <= :last AND reason <> 'pruned'
 
 -- name: list_due
 -- What to hold in memory next, in the order in which it becomes due. Class 0: fresh, 1: a retry,
--- 2: catch-up and backfill.
+-- 2: catch-up, backfill and notices.
 SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.flow_id,
-  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.state = 'retry_wait' THEN 1 ELSE 0 END, s.priority
+  CASE WHEN r.trigger IN ('catch_up', 'backfill', 'notice') THEN 2 WHEN r.state = 'retry_wait' THEN 1 ELSE 0 END, s.priority
 FROM job_run r INDEXED BY job_run_claim_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 WHERE r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
   AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
@@ -368,7 +402,7 @@ ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
 -- name: list_due_of_flow
 -- The same for one flow's backlog, from `due` on and its own key order.
 SELECT r.next_attempt_at, r.scheduled_for, r.schedule_id, r.flow_id,
-  CASE WHEN r.trigger IN ('catch_up', 'backfill') THEN 2 WHEN r.state = 'retry_wait' THEN 1 ELSE 0 END, s.priority
+  CASE WHEN r.trigger IN ('catch_up', 'backfill', 'notice') THEN 2 WHEN r.state = 'retry_wait' THEN 1 ELSE 0 END, s.priority
 FROM job_run r INDEXED BY job_run_flow_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 WHERE r.flow_id = :flow_id AND r.state IN ('planned', 'retry_wait') AND r.next_attempt_at IS NOT NULL
   AND (r.next_attempt_at, r.scheduled_for, r.schedule_id) > (:due, :scheduled_for, :schedule_id)
