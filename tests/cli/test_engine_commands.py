@@ -117,6 +117,20 @@ def test_secrets_are_printed_one_a_line(asking: Offbeat):
     assert json.loads(asking("secrets", "-o", "json").out) == {"secrets": [secret]}
 
 
+def test_notices_are_set_shown_and_turned_off(asking: Offbeat):
+    assert asking("notices", "show").code == 4
+    assert (
+        "http://10.9.8.7/alerts"
+        in asking("notices", "set", "--target", "http://10.9.8.7/alerts").out
+    )
+    shown = json.loads(asking("notices", "show", "-o", "json").out)
+    assert shown["target"]["url"] == "http://10.9.8.7/alerts"
+    assert asking("notices", "set", "--target", "ftp://a.example/").code == 2
+    off = asking("notices", "off")
+    assert (off.code, off.out, off.err) == (0, "", "nobody is told of failures\n")
+    assert asking("notices", "off").code == 4
+
+
 def test_secrets_rotate_and_the_old_one_is_retired(asking: Offbeat):
     [old] = asking("secrets").out.splitlines()
     assert asking("secrets", "retire").code == 5
