@@ -89,11 +89,21 @@ def _key(request: web.Request) -> ApiKey:
     is_bearer = len(given) == 1 and scheme.lower() == "bearer"
     key = request.app[ENGINE].keys.find(text.strip()) if is_bearer else None
     if key is None:
-        # The same for a key that never was, that was revoked, or that is half right.
-        challenge = f'{REALM}, error="invalid_token"'
-        detail = "that is no key of this engine, or it was revoked; send one as Bearer obk_..."
-        raise Problem(401, "key_unknown", detail, headers={"WWW-Authenticate": challenge})
+        raise unknown()
     return key
+
+
+def is_known(request: web.Request) -> bool:
+    """Whether the key of a request that goes on for a while is still one."""
+    key = request[CALLER].key
+    return key is None or request.app[ENGINE].keys.knows(key)
+
+
+def unknown() -> Problem:
+    """The same for a key that never was, that was revoked, or that is half right."""
+    challenge = f'{REALM}, error="invalid_token"'
+    detail = "that is no key of this engine, or it was revoked; send one as Bearer obk_..."
+    return Problem(401, "key_unknown", detail, headers={"WWW-Authenticate": challenge})
 
 
 def insufficient(has: Scope, needed: Scope) -> Problem:

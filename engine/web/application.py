@@ -3,6 +3,8 @@
 A route that gives figures of the whole node, other tenants' runs among them, is for administrators.
 """
 
+from collections import Counter
+
 from aiohttp import web
 
 from engine.core.access import Scope
@@ -103,6 +105,7 @@ def create_app(engine: EngineFace) -> web.Application:
         client_max_size=BODY_BYTES_MAX,
     )
     app[ENGINE] = engine
+    app[batch.UNDER_WAY] = Counter()
     app[docs.DESCRIPTION] = DESCRIPTION
     app.on_shutdown.append(events.end_streams)
     app.add_routes([route.definition() for route in ROUTES])

@@ -22,7 +22,9 @@ two looks at the loop, so that deliveries keep their time meanwhile.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NotRequired, TypedDict
@@ -35,11 +37,12 @@ from engine.core.fields import NAME_SHOWN_MAX
 from engine.core.json_text import compact_json, parse_json
 from engine.core.members import Choice
 from engine.core.model import Draft, Schedule
+from engine.web.access import is_known, unknown
 from engine.web.expectations import invite_body
 from engine.web.json_bodies import check_media_type, sized, too_large
 from engine.web.ndjson import HELD_BYTES_MAX, Results, discard, lines
 from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
-from engine.web.ports import TenantFace, engine_of
+from engine.web.ports import CALLER, TenantFace, engine_of
 from engine.web.problem_codes import FaultDocument, LimitDocument
 from engine.web.problems import Problem, problem_of
 from engine.web.queries import query_of, read_flag
@@ -53,6 +56,10 @@ STORED_AT_ONCE_BYTES = 1_048_576
 READ_AT_ONCE = 50
 # And bytes of them: the worst that is parsed inline takes 4 ms.
 READ_AT_ONCE_BYTES = 16_384
+# Of one tenant: each holds a connection for as long as it takes, and its lines in memory.
+BATCHES_AT_ONCE = 8
+
+UNDER_WAY: web.AppKey[Counter[str]] = web.AppKey("batches_under_way", Counter)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,6 +90,7 @@ class BatchResultDocument(TypedDict):
 @operation(
     query=(DRY_RUN,),
     answers={200: Answer(list[BatchResultDocument], NDJSON_TYPES[0])},
+    problems=("limit_reached",),
     body=Body(shape=LINE, media_types=NDJSON_TYPES, required=True),
 )
 async def put_batch(request: web.Request) -> web.StreamResponse:
@@ -96,16 +104,33 @@ async def put_batch(request: web.Request) -> web.StreamResponse:
     check_media_type(request, NDJSON_TYPES)
     with query_of(request) as query:
         dry_run = read_flag(query, DRY_RUN) or False
-    await invite_body(request)
-    results = Results(request)
+    with _turn(request):
+        await invite_body(request)
+        results = Results(request)
+        try:
+            await _put_lines(engine, request, results, dry_run=dry_run)
+            return await results.end()
+        except Exception:
+            if results.begun and request.transport is not None:
+                # An answer that is cut off is how HTTP/1.1 says that it is not complete.
+                request.transport.abort()
+            raise
+
+
+@contextmanager
+def _turn(request: web.Request) -> Iterator[None]:
+    """A place among the tenant's batches. Raises `LimitReached`."""
+    under_way, tenant = request.app[UNDER_WAY], request[CALLER].tenant
+    if under_way[tenant] >= BATCHES_AT_ONCE:
+        detail = f"{BATCHES_AT_ONCE} batches are under way: send this one when one has ended"
+        raise LimitReached("batches_at_once", BATCHES_AT_ONCE, detail)
+    under_way[tenant] += 1
     try:
-        await _put_lines(engine, request, results, dry_run=dry_run)
-        return await results.end()
-    except Exception:
-        if results.begun and request.transport is not None:
-            # An answer that is cut off is how HTTP/1.1 says that it is not complete.
-            request.transport.abort()
-        raise
+        yield
+    finally:
+        under_way[tenant] -= 1
+        if not under_way[tenant]:
+            del under_way[tenant]
 
 
 async def _put_lines(
@@ -119,6 +144,8 @@ async def _put_lines(
                 await discard(request.content)
                 await results.add(_too_many(group[0]))
                 return
+            if not is_known(request):
+                raise unknown()  # Revoked while the lines came.
             # The journal has a thread of its own: it stores this while the next group is read.
             storing = asyncio.create_task(_store(engine, group, dry_run=dry_run))
         if storing is not None:

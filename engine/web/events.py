@@ -23,7 +23,7 @@ from engine.core.members import Choice, Judged
 from engine.services.event_stream import Begun, Dropped, Reset, Stream, StreamEvent
 from engine.services.monitor import HerdSecond
 from engine.services.run_events import RunEvent
-from engine.web.access import insufficient
+from engine.web.access import insufficient, is_known
 from engine.web.operations import Answer, operation
 from engine.web.ports import CALLER, ENGINE, Caller, engine_of
 from engine.web.queries import query_of
@@ -112,9 +112,7 @@ def _cut_off_if_stuck(request: web.Request) -> None:
 
 def _is_heard(request: web.Request) -> bool:
     """Whether the client is there, and its key is still one."""
-    key = request[CALLER].key
-    is_known = key is None or request.app[ENGINE].keys.knows(key)
-    return is_known and request.transport is not None
+    return is_known(request) and request.transport is not None
 
 
 def _block(event: StreamEvent) -> bytes:

@@ -16,6 +16,8 @@ from engine.web.problems import Problem
 
 # For a line to come whole; a client that computes its lines may take a moment for each.
 LINE_SECONDS_MAX = 10.0
+# For the whole request, thirty times what 100,000 lines take: one might drip lines for ever.
+REQUEST_SECONDS_MAX = 300.0
 # For a client to make room for what it asked for, once it has sent everything.
 WRITE_SECONDS_MAX = 30.0
 # And before: one that reads while it sends does so within moments.
@@ -31,8 +33,9 @@ async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
     """
     rest = bytearray()
     loop = asyncio.get_running_loop()
+    end = loop.time() + REQUEST_SECONDS_MAX
     deadline = loop.time() + LINE_SECONDS_MAX
-    while piece := await _piece(content, deadline):
+    while piece := await _piece(content, min(deadline, end)):
         first, *others = piece.split(b"\n")
         rest += first
         # One byte over the bound is enough to know that the line is over it.
@@ -99,7 +102,10 @@ async def _piece(content: StreamReader, deadline: float) -> bytes:
         async with asyncio.timeout_at(deadline):
             return await content.readany()
     except TimeoutError:
-        detail = f"a line of the body took longer than {LINE_SECONDS_MAX:.0f} seconds"
+        detail = (
+            f"a line of the body took longer than {LINE_SECONDS_MAX:.0f} seconds, or all of it "
+            f"longer than {REQUEST_SECONDS_MAX:.0f}: send the rest in another request"
+        )
         raise Problem(408, "timeout", detail, headers={"Connection": "close"}) from None
     except web.RequestPayloadError:
         raise Problem(400, "malformed", "the body breaks off or breaks its framing") from None
