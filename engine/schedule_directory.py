@@ -36,7 +36,11 @@ LOOK_SECONDS = 1.0
 LOOKS_BEFORE_RETRY = 30
 """What the files do not explain (a full quota, another set's schedule) may have gone meanwhile."""
 
-PUT_AT_ONCE = 500
+BYTES_MAX = 1_048_576
+"""Of all files: what a ConfigMap holds, some 4,000 schedules. Deliveries go on beside the reading
+of so many; of more, Python's collector stops them for half a second. `offbeat apply` takes more."""
+
+PUT_AT_ONCE = 200
 """Of one commit, so that deliveries keep their time beside ten thousand schedules."""
 
 PAGE_ROWS = 1_000
@@ -128,6 +132,11 @@ class SchedulesDirectory:
         """The drafts of all files. Raises Invalid with every fault."""
         if isinstance(seen, str):
             raise Invalid(Fault("", seen))
+        if (size := sum(size for _, _, size, _ in seen)) > BYTES_MAX:
+            text = (
+                f"{self._directory}: {size:,} bytes; a directory that is followed has {BYTES_MAX:,}"
+            )
+            raise Invalid(Fault("", f"{text} at most, and offbeat apply takes more"))
         faults: list[Fault] = []
         drafts = []
         for document in read_files(self._directory / name for name, *_ in seen):

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.app import Engine
 from engine.config import Config
 from engine.core.labels import ScheduleFilter
-from engine.schedule_directory import LOOKS_BEFORE_RETRY, SchedulesDirectory
+from engine.schedule_directory import BYTES_MAX, LOOKS_BEFORE_RETRY, SchedulesDirectory
 
 TARGET = {"url": "http://127.0.0.1:9/"}
 Scene = Callable[[Engine, SchedulesDirectory, Path], Awaitable[None]]
@@ -131,6 +131,20 @@ def test_a_directory_without_schedules_deletes_nothing_and_others_are_never_dele
         await asyncio.to_thread(files.rmdir)
         await directory.start()
         assert (await stored(engine), ok(engine)) == ({"a": 60, "by-hand": 60}, 0)
+
+    keep(scene, tmp_path)
+
+
+def test_more_than_a_config_map_holds_is_refused(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        write(files / "a.json", a=60)
+        content = (files / "a.json").read_text()
+        (files / "b.json").write_text('{"schedules": {}}' + " " * (BYTES_MAX - len(content) - 17))
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60}, 1)
+        (files / "a.json").write_text(content.replace("60", "61") + " ")
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60}, 0)
 
     keep(scene, tmp_path)
 

@@ -10,7 +10,7 @@ from engine.cli.client import Client, faults_of, schedule_path
 from engine.cli.options import Server, example, output, server
 from engine.cli.output import sentence_of, show_json, show_table, talk
 from engine.cli.set_options import Declared, declared
-from engine.core.errors import Fault, Invalid
+from engine.core.errors import Fault, Invalid, NotFound, PreconditionFailed
 
 
 @click.command(
@@ -57,10 +57,14 @@ def report(results: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _delete(client: Client, stray: Mapping[str, Any], *, dry_run: bool) -> dict[str, Any]:
-    if not dry_run:
-        # What somebody has changed since it was listed is not what was meant.
-        client.call("DELETE", schedule_path(stray["name"]), if_match=stray["revision"])
-    return {"name": stray["name"], "status": "deleted"}
+    name = stray["name"]
+    try:
+        if not dry_run:
+            # What somebody has changed since it was listed is not what was meant.
+            client.call("DELETE", schedule_path(name), if_match=stray["revision"])
+    except (NotFound, PreconditionFailed) as error:
+        return {"name": name, "status": "error", "detail": str(error)}
+    return {"name": name, "status": "deleted"}
 
 
 _WORDS = {

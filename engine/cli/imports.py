@@ -15,8 +15,8 @@ from engine.core.errors import Fault, Invalid
 from engine.core.labels import as_value
 from engine.core.timetable import check_timezone
 from engine.core.url_rules import wire_url
-from engine.imports.crontab import FILE_BYTES_MAX, read_crontab
-from engine.imports.kubernetes import read_manifests
+from engine.imports.crontab import read_crontab
+from engine.imports.kubernetes import FILE_BYTES_MAX, read_manifests
 from engine.imports.report import Import, Imported, Remark
 
 # Where crontabs have a user column (crontab(5)).

@@ -15,6 +15,7 @@ Sources: yaml.org/spec/1.1 (types), yaml.org/spec/1.2.2 §10.3 (core schema).
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -29,9 +30,27 @@ Document = tuple[int, Any]
 """The line where a document begins, and its value; a `Malformed` where it has none."""
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Ambiguous:
+    """A plain word that readers of YAML take differently, for whoever may not need it."""
+
+    word: str
+    line: int
+
+    def __repr__(self) -> str:
+        return self.word
+
+    def __str__(self) -> str:
+        return (
+            f"line {self.line}: {self.word} means different things to different readers of YAML;"
+            f' write true, false or a plain number, or the text in quotes: "{self.word}"'
+        )
+
+
 def parse_yaml(text: str) -> Any:
     """The value of a text that is one document. Raises Malformed, with its line."""
-    values = [value for _, value in parse_documents(text) if value is not None]
+    documents = _documents(text, strict=True)
+    values = [value for _, value in documents if value is not None]
     for value in values:
         if isinstance(value, Malformed):
             raise value
@@ -41,18 +60,25 @@ def parse_yaml(text: str) -> Any:
 
 
 def parse_documents(text: str) -> Iterator[Document]:
-    """Each document of a text, with its first line from 1; None for an empty one."""
-    for line, part in _parts(text):
-        try:
-            yield line, _read(part, line)
-        except Malformed as error:
-            yield line, error
+    """Each document of a text, with its first line from 1; None for an empty one.
+
+    Of another program's files a part is read: what is ambiguous is `Ambiguous`, wherever it stands.
+    """
+    return _documents(text, strict=False)
 
 
 def write_yaml(value: Any) -> str:
     """`value` as one document that `parse_yaml` reads back equal, members in their order."""
     text: str = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     return text
+
+
+def _documents(text: str, *, strict: bool) -> Iterator[Document]:
+    for line, part in _parts(text):
+        try:
+            yield line, _read(part, line, strict=strict)
+        except Malformed as error:
+            yield line, error
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -63,7 +89,7 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, begin) + 1, text[begin:end]
 
 
-def _read(part: str, first_line: int) -> Any:
+def _read(part: str, first_line: int, *, strict: bool) -> Any:
     try:
         node = yaml.compose(part, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:
@@ -75,7 +101,23 @@ def _read(part: str, first_line: int) -> Any:
         ) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise Malformed(f"line {first_line}: not YAML: {' '.join(str(error).split())}") from None
-    return None if node is None else _Values(first_line).of(node, 0)
+    if node is None:
+        return None
+    value = _Values(first_line, strict=strict).of(node, 0)
+    _take_apart(node)
+    return value
+
+
+def _take_apart(node: yaml.Node) -> None:
+    """Free a large tree node by node: all at once, no other thread runs meanwhile."""
+    left = [node]
+    while left:
+        each = left.pop()
+        parts, each.value = each.value, None
+        if isinstance(each, yaml.MappingNode):
+            left += (part for pair in parts or () for part in pair)
+        elif isinstance(each, yaml.SequenceNode):
+            left += parts or ()
 
 
 def _hint(source: str) -> str:
@@ -87,8 +129,9 @@ def _hint(source: str) -> str:
 class _Values:
     """Turns the nodes of a document into values."""
 
-    def __init__(self, first_line: int) -> None:
+    def __init__(self, first_line: int, *, strict: bool) -> None:
         self._first_line = first_line
+        self._strict = strict
         self._left = NODES_MAX
 
     def of(self, node: yaml.Node, depth: int) -> Any:
@@ -109,6 +152,8 @@ class _Values:
         mapping: dict[str, Any] = {}
         for key, value in node.value:
             name = self.of(key, depth + 1)
+            if isinstance(name, Ambiguous):
+                raise Malformed(str(name))
             if not isinstance(name, str):
                 raise self._error(key, "write names as text; put quotes around this one")
             if name in mapping:
@@ -129,14 +174,16 @@ class _Values:
                 return int(text)
             case "float" if _FRACTION.fullmatch(text):
                 return exact_float(text)
-        raise self._error(
-            node,
-            f"{text} means different things to different readers of YAML; write true, false or a"
-            f' plain number, or the text in quotes: "{text}"',
-        )
+        ambiguous = Ambiguous(text, self._line(node))
+        if self._strict:
+            raise Malformed(str(ambiguous))
+        return ambiguous
+
+    def _line(self, node: yaml.Node) -> int:
+        return self._first_line + int(node.start_mark.line)
 
     def _error(self, node: yaml.Node, sentence: str) -> Malformed:
-        return Malformed(f"line {self._first_line + node.start_mark.line}: {sentence}")
+        return Malformed(f"line {self._line(node)}: {sentence}")
 
 
 # libyaml's parser where it is compiled in: ten times as fast.

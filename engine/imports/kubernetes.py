@@ -30,6 +30,9 @@ from engine.imports.kubernetes_times import read_times
 from engine.imports.report import Import, Imported, Remark, merge
 from engine.imports.shell import NotPlain
 
+# All CronJobs of a large cluster in one List, with what the API server adds to each.
+FILE_BYTES_MAX = 16_777_216
+
 VERSIONS = ("batch/v1", "batch/v1beta1")
 
 _TEMPLATE = "{{ }} is a template: render it first, as with helm template"

@@ -122,7 +122,8 @@ def _left_out(
 
 
 def _environment_notes(container: Mapping[str, Any]) -> Iterator[str]:
-    if container.get("envFrom") or any("valueFrom" in each for each in _variables(container)):
+    plain = (isinstance(each.get("value"), str) for each in _variables(container))
+    if container.get("envFrom") or not all(plain):
         yield "environment from ConfigMaps, Secrets and fields is left to whoever runs the command"
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.errors import Malformed
-from engine.core.yaml_text import parse_documents, parse_yaml, write_yaml
+from engine.core.yaml_text import Ambiguous, parse_documents, parse_yaml, write_yaml
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,12 @@ def test_a_fault_in_one_document_does_not_hide_the_others():
     assert (heading, first, third) == ((1, None), (2, {"a": 1}), (6, ["c"]))
     assert (second[0], last) == (4, (8, None))
     assert "line 5: not YAML" in str(second[1])
+
+
+def test_of_others_documents_an_ambiguous_word_is_left_to_whoever_needs_it():
+    [(_, value)] = parse_documents("a: 1\nmode: 0755\n")
+    assert value == {"a": 1, "mode": Ambiguous("0755", 2)}
+    assert str(value["mode"]).startswith("line 2: 0755 means different things")
 
 
 _SIGNS = ["y", "no", "Null", "~", "true", "<<", "=", "*a", "@b", "&c", "!d", "---", "-", "|"]

@@ -76,7 +76,9 @@ def test_case_c18():
         ("schedule: 5", "schedule is 5 and no text; put it in quotes"),
         ("schedule: true", "schedule is True and no text"),
         ("schedule: '5 * * * *', timeZone: 5", "timeZone is 5 and no text"),
-        ("schedule: '5 * * * *', timeZone: NO", "NO means different things"),
+        ("schedule: '5 * * * *', timeZone: NO", "timeZone is NO and no text"),
+        ("suspend: yes", "suspend is yes; write true or false"),
+        ("startingDeadlineSeconds: 010", "startingDeadlineSeconds is 010 and no whole number"),
         ("schedule: '5 * * * *', timeZone: Mars/Base", "Mars/Base"),
         ("schedule: '0 5 * * * *'", "it has 6 fields, and Kubernetes reads five"),
         ("schedule: 'H * * * *'", "H"),
@@ -177,6 +179,16 @@ def test_limits_of_the_job_become_limits_of_its_attempts():
     long = text.replace("activeDeadlineSeconds: 60", "activeDeadlineSeconds: 3600")
     assert one(long)["target"]["timeout_seconds"] == 300
     assert "activeDeadlineSeconds 3600: an attempt waits 300 s at most" in notes(long)
+
+
+def test_what_yaml_leaves_open_matters_only_where_it_is_read():
+    pod = (
+        "{volumes: [{name: v, configMap: {name: c, defaultMode: 0755}}],"
+        " containers: [{image: a, command: [x], env: [{name: A, value: on}]}]}"
+    )
+    text = cron_job("x: 1", pod)
+    assert one(text)["target"]["json"] == {"image": "a", "command": ["x"]}
+    assert "Secrets and fields" in notes(text)
 
 
 def test_one_name_is_one_schedule_and_other_versions_are_refused():
