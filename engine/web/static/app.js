@@ -48,6 +48,8 @@ async function show() {
   } catch (error) {
     if (!signal.aborted) tell(place, error);
   }
+  if (signal.aborted) return;
+  main.dataset.shown = location.hash; // Which screen is there, whole.
   document.title = `${main.querySelector("h1")?.textContent ?? ""} · Offbeat`;
 }
 

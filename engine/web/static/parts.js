@@ -121,13 +121,16 @@ export function confirmed(question, explanation, verb) {
 }
 
 /** A list's pages, one at a time: nothing here loads all of a million. */
-export function pager(cursor, hasNext, turn) {
-  if (!cursor && !hasNext) return null;
+export function pager(cursor, next, turn) {
+  if (!cursor && !next) return null;
+  const said = h("span");
+  const to = (text, place) => button(text, () => turn(place), said);
   return h(
     "div",
     { class: "row" },
-    cursor && h("button", { type: "button", onclick: () => turn(null) }, "First page"),
-    hasNext && h("button", { type: "button", onclick: () => turn(hasNext) }, "Next page"),
+    cursor && to("First page", null),
+    next && to("Next page", next),
+    said,
   );
 }
 

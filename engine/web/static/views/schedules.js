@@ -18,7 +18,7 @@ export async function schedules({ place, signal }) {
   const turn = async (change) => {
     Object.assign(filter, { cursor: null }, change);
     const page = await get("v1/schedules", { ...filter, limit: PAGE }, { signal });
-    fill(list, page.data.length ? listOf(page, filter, turn, shown) : nothing(filter));
+    fill(list, page.data.length ? listOf(page, filter, safely, shown) : nothing(filter));
     await lastResults(shown, signal);
   };
   const safely = (change) =>

@@ -1,0 +1,183 @@
+"""Every screen, as somebody walks through it: in both themes, empty and with 10,000 schedules."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.dashboard.conftest import screen_of
+from tests.end_to_end.processes import Engine
+
+SCREENS = [
+    ("", "Herd"),
+    ("schedules", "Schedules"),
+    ("schedules/report-00042", "report-00042"),
+    ("schedules/report-00042/edit", "Edit report-00042"),
+    ("new", "New schedule"),
+    ("failed", "Failed runs"),
+    ("flows", "Flows"),
+    ("system", "System"),
+]
+LISTS = [screen for screen in SCREENS if "report" not in screen[0]]
+
+
+def test_every_screen_can_be_seen_and_heard_and_says_nothing_in_the_console(
+    browser: Browser, engine: Engine, theme: str
+):
+    with screen_of(browser, engine, theme) as screen:
+        for address, heading in SCREENS:
+            screen.show(address, heading)
+            assert screen.serious_faults() == [], address
+
+
+def test_an_empty_engine_says_what_to_do(browser: Browser, empty_engine: Engine, theme: str):
+    with screen_of(browser, empty_engine, theme) as screen:
+        for address, heading in LISTS:
+            screen.show(address, heading)
+            assert screen.serious_faults() == [], address
+        page = screen.show("schedules", "Schedules")
+        page.get_by_role("link", name="Make the first one").click()
+        page.get_by_role("heading", name="New schedule").wait_for()
+
+
+def test_no_screen_is_wider_than_a_phone(browser: Browser, engine: Engine):
+    with screen_of(browser, engine, viewport={"width": 400, "height": 800}) as screen:
+        for address, heading in SCREENS:
+            screen.show(address, heading)
+            assert screen.page.evaluate("document.documentElement.scrollWidth") == 400, address
+
+
+def test_a_list_of_ten_thousand_is_loaded_a_page_at_a_time(browser: Browser, engine: Engine):
+    with screen_of(browser, engine) as screen:
+        page = screen.show("schedules", "Schedules")
+        rows = page.locator("tbody tr")
+        expect(rows).to_have_count(25)
+        page.get_by_role("button", name="Next page").click()
+        page.get_by_text("report-00025", exact=True).wait_for()
+        page.get_by_label("Name begins with").fill("report-0999")
+        expect(rows).to_have_count(10)
+        page.get_by_label("Labels").fill("team=team-3")
+        expect(rows).to_have_count(2)
+        page.get_by_label("State").select_option("Paused")
+        page.get_by_text("Nothing matches").wait_for()
+
+
+def test_a_schedule_is_made_changed_paused_triggered_and_deleted(
+    browser: Browser, engine: Engine, receiver: str
+):
+    with screen_of(browser, engine) as screen:
+        page = screen.show("new", "New schedule")
+        page.get_by_label("Name", exact=True).fill("nightly")
+        page.get_by_label("Cron expression").fill("30 2 * * *")
+        page.get_by_label("URL").fill(f"{receiver}/good/nightly")
+        page.get_by_text("every day at 02:30").wait_for()
+        expect(
+            page.get_by_role("table", name="Next occurrences").locator("tbody tr")
+        ).to_have_count(10)
+        page.get_by_role("button", name="Create").click()
+        page.get_by_role("heading", level=1, name="nightly").wait_for()
+
+        page.get_by_role("link", name="Edit").click()
+        page.get_by_label("Jitter, in seconds").fill("30")
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("within 30 s (as the schedule asks)").wait_for()
+
+        page.get_by_role("button", name="Trigger now").click()
+        page.get_by_role("link", name=re.compile("look at it")).wait_for()
+        page.get_by_role("table", name="Runs, newest first").get_by_text("succeeded").wait_for()
+
+        page.get_by_role("button", name="Pause").click()
+        page.get_by_text("Paused. What falls in the pause is skipped").wait_for()
+        page.get_by_role("button", name="Resume").click()
+        page.get_by_text("Resumed.").wait_for()
+
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        page.get_by_role("heading", level=1, name="Schedules").wait_for()
+        assert engine.ask("GET", "/v1/schedules/nightly").status == 404
+
+
+def test_failed_runs_are_grouped_and_replayed_alone_or_together(
+    browser: Browser, engine: Engine, receiver: str
+):
+    for name in ("lost-1", "lost-2"):
+        document = {"cron": "0 0 1 1 *", "target": {"url": f"{receiver}/lost", "body": "it's"}}
+        engine.ask("PUT", f"/v1/schedules/{name}", document)
+        engine.ask("POST", f"/v1/schedules/{name}:trigger", {})
+    with screen_of(browser, engine, permissions=["clipboard-write", "clipboard-read"]) as screen:
+        page = screen.show("failed", "Failed runs")
+        page.get_by_text("HTTP 422").wait_for()
+        page.get_by_role("link", name="lost-2").wait_for()
+        page.get_by_role("button", name="Replay these").click()
+        page.get_by_role("heading", name="Replay 2 failed runs?").wait_for()
+        page.get_by_role("dialog").get_by_role("button", name="Replay").click()
+        page.get_by_text("2 runs on the way").wait_for()
+
+        page.get_by_role("link", name="lost-1").click()
+        page.get_by_role("table", name="Runs, newest first").get_by_role("link").first.click()
+        page.get_by_role("heading", name=re.compile("^Where .* went$")).wait_for()
+        page.get_by_role("button", name="Copy as curl").click()
+        page.get_by_text("Copied.").wait_for()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert f"curl -X 'POST' '{receiver}/lost'" in copied
+        assert "--data-raw 'it'\\''s'" in copied
+        assert screen.serious_faults() == []
+
+
+def test_another_jitter_is_planned_and_nothing_is_saved(browser: Browser, engine: Engine):
+    before = engine.ask("GET", "/v1/schedules/report-00042").document
+    with screen_of(browser, engine) as screen:
+        page = screen.show("", "Herd")
+        page.get_by_role("slider", name="Jitter").focus()
+        page.keyboard.press("End")
+        page.get_by_text("0 to 15 min").wait_for()
+        page.get_by_text("schedules would change").wait_for()
+        page.get_by_role("button", name="As it is").click()
+        expect(page.get_by_text("schedules would change")).to_have_count(0)
+    assert engine.ask("GET", "/v1/schedules/report-00042").document == before
+
+
+def test_a_flows_limits_are_set(browser: Browser, engine: Engine, receiver: str):
+    engine.ask("POST", "/v1/schedules/report-00001:trigger", {})
+    host = receiver.removeprefix("http://")
+    with screen_of(browser, engine) as screen:
+        page = screen.show("flows", "Flows")
+        page.get_by_role("row", name=host).get_by_role("button", name="Limits").click()
+        page.get_by_label("Rate, attempts a second").fill("50")
+        page.get_by_role("button", name="Set").click()
+        page.get_by_role("row", name=host).get_by_text("50 /s").wait_for()
+    assert engine.ask("GET", f"/v1/flows/{host}").document["rate"] == 50
+
+
+def test_a_fault_is_shown_at_its_field(browser: Browser, engine: Engine):
+    with screen_of(browser, engine) as screen:
+        page = screen.show("new", "New schedule")
+        page.get_by_label("Cron expression").fill("61 * * * *")
+        invalid = page.locator("#cron[aria-invalid]")
+        invalid.wait_for()
+        # The browser itself notes that an answer was a 422; nothing else may be said.
+        assert all("422" in text for text in screen.said)
+        screen.said.clear()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_keyboard_reaches_the_content_first(browser: Browser, engine: Engine, width: int):
+    with screen_of(browser, engine, viewport={"width": width, "height": 800}) as screen:
+        page = screen.show("schedules", "Schedules")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "New schedule"
+
+
+def test_a_stream_that_drops_is_said_and_made_up_for(browser: Browser, engine: Engine):
+    with screen_of(browser, engine) as screen:
+        screen.page.route("**/v1/events", lambda route: route.abort())
+        page = screen.show("schedules/report-00007", "report-00007")
+        page.get_by_text("every 5 s: the stream is down").wait_for()
+        engine.ask("POST", "/v1/schedules/report-00007:trigger", {})
+        page.get_by_role("table", name="Runs, newest first").get_by_text("manual").wait_for()
+        screen.page.unroute("**/v1/events")
+        page.get_by_text("live", exact=True).wait_for()
+        assert all("ERR_FAILED" in text for text in screen.said)
+        screen.said.clear()
