@@ -130,8 +130,9 @@ def empty_engine() -> Iterator[Engine]:
         yield engine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for the session: while the driver is there its event loop runs, and others cannot."""
     with sync_playwright() as driver:
         running = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         yield running
