@@ -2,7 +2,9 @@
 
 By default a flow is a tenant's runs to one host and port. It has a parallelism and, if set, a rate;
 429 and 503 halve the rate at which it is served, and successes restore it step by step (additive
-increase, multiplicative decrease: Chiu and Jain, 1989).
+increase, multiplicative decrease: Chiu and Jain, 1989). What is halved is what the flow did, as TCP
+halves what is in flight and not its window (RFC 5681 §3.1): half of a rate that nobody used asks
+nobody to slow down.
 """
 
 import re
@@ -28,6 +30,10 @@ THROTTLE_MS = 1_000
 RESTORE_EVERY_MS = 1_000
 """How often a success raises a throttled rate, by a tenth of what it was."""
 
+FASTEST_REQUEST_MS = 20
+"""A throttled rate above what the parallelism carries at this pace holds nothing back, and ends."""
+
+_SECOND_MS = 1_000
 
 _ORIGIN = re.compile(r"[^:]+://[^/?#]*")
 
@@ -62,6 +68,9 @@ class Flow:
         "_blocked",
         "_bucket",
         "_changed_ms",
+        "_second",
+        "_started",
+        "_started_before",
         "_throttled",
         "_throughput",
         "at_limit",
@@ -98,12 +107,17 @@ class Flow:
         self._throttled: int | None = None
         self._bucket: TokenBucket | None = None
         self._changed_ms = 0
+        self._second = 0  # The last one with a start, how many it had, and the one before it.
+        self._started = 0
+        self._started_before = 0
         self._throughput = Throughput()
 
     @property
     def effective_rate(self) -> int | None:
         """The rate in force: the limit, or less while the receiver asks for it."""
-        return self._throttled if self._throttled is not None else self.rate
+        if self._throttled is None or self.rate is None:
+            return self.rate if self._throttled is None else self._throttled
+        return min(self._throttled, self.rate)
 
     @property
     def sustained(self) -> int | None:
@@ -146,6 +160,7 @@ class Flow:
         bucket = self._current_bucket(now_ms)
         if bucket is not None:
             bucket.reserve(now_ms, 1)
+        self._count_start(now_ms)
         self.breaker.start(run, now_ms)
 
     @property
@@ -171,12 +186,20 @@ class Flow:
             self._throughput.fail()
         return self.breaker.end(run, outcome, now_ms)
 
+    def _count_start(self, now_ms: int) -> None:
+        second = now_ms // _SECOND_MS
+        if second == self._second:
+            self._started += 1
+            return
+        self._started_before = self._started if second == self._second + 1 else 0
+        self._second, self._started = second, 1
+
     def _adapt(self, outcome: Outcome, now_ms: int) -> None:
         if outcome.status in (429, 503):
             # A probe is one run in many seconds: its answer says nothing of the rate.
             is_served = self.breaker.door == Door.CLOSED
             if is_served and now_ms - self._changed_ms >= THROTTLE_MS:
-                self._throttled = max(RATE_MIN, (self.effective_rate or self._sustained()) // 2)
+                self._throttled = max(RATE_MIN, self._done() // 2)
                 self._changed_ms = now_ms
         elif (
             outcome.name == "success"
@@ -185,12 +208,19 @@ class Flow:
         ):
             raised = self._throttled + max(1, self._throttled // 10)
             self._changed_ms = now_ms
-            limit = self.rate if self.rate is not None else 50 * self.parallelism
-            self._throttled = None if raised >= limit else raised
+            self._throttled = None if raised >= self._ceiling() else raised
 
-    def _sustained(self) -> int:
-        """What an unlimited flow can at most have had: its parallelism, at 20 ms a request."""
-        return 50 * self.parallelism
+    def _done(self) -> int:
+        """Starts in the busier of the last two seconds with any: the last one has just begun."""
+        done = max(self._started, self._started_before)
+        rate = self.effective_rate
+        return done if rate is None else min(rate, done)
+
+    def _ceiling(self) -> int:
+        """The rate from which on a throttle holds nothing back."""
+        if self.rate is not None:
+            return self.rate
+        return self.parallelism * _SECOND_MS // FASTEST_REQUEST_MS
 
     def _current_bucket(self, now_ms: int) -> TokenBucket | None:
         rate = self.effective_rate

@@ -15,6 +15,12 @@ def once(flow: Flow, outcome: Outcome, now_ms: int) -> None:
     flow.end("run", outcome, now_ms)
 
 
+def busy_second(flow: Flow, second: int, starts: int) -> None:
+    """So many runs in a second, all served."""
+    for index in range(starts):
+        once(flow, SUCCESS, second * 1_000 + index * 1_000 // starts)
+
+
 @pytest.mark.parametrize(
     ("url", "key"),
     [
@@ -31,11 +37,86 @@ def test_a_target_that_names_no_flow_is_in_that_of_its_host_and_port(url: str, k
 
 def test_a_busy_answer_halves_the_rate_once_a_second() -> None:
     flow = Flow(1, "t", rate=100)
-    once(flow, BUSY, 1_000)
-    once(flow, BUSY, 1_500)
+    busy_second(flow, 1, 100)
+    once(flow, BUSY, 2_000)
+    once(flow, BUSY, 2_500)
     assert flow.effective_rate == 50
-    once(flow, UNAVAILABLE, 2_000)
-    assert flow.effective_rate == 25
+    once(flow, UNAVAILABLE, 3_000)
+    assert flow.effective_rate == 1  # Two runs in that second: nobody went on at fifty.
+
+
+@pytest.mark.parametrize("rate", [None, 40, 1_000])
+def test_what_is_halved_is_what_the_flow_did(rate: int | None) -> None:
+    flow = Flow(1, "t", rate=rate)
+    busy_second(flow, 1, 40)
+    once(flow, BUSY, 2_000)
+    assert flow.effective_rate == 20
+
+
+def test_what_the_flow_did_in_the_second_just_begun_counts_when_it_is_more() -> None:
+    flow = Flow(1, "t")
+    busy_second(flow, 1, 10)
+    for _ in range(30):
+        flow.start("run", 2_000)
+    flow.end("run", BUSY, 2_000)
+    assert flow.effective_rate == 15
+
+
+def test_a_late_answer_halves_what_the_flow_did_when_it_last_did_anything() -> None:
+    flow = Flow(1, "t")
+    for _ in range(20):
+        flow.start("run", 1_000)
+    flow.end("run", BUSY, 9_500)
+    assert flow.effective_rate == 10
+
+
+def test_what_the_flow_did_before_a_rest_is_not_halved() -> None:
+    flow = Flow(1, "t")
+    busy_second(flow, 1, 40)
+    busy_second(flow, 3, 4)
+    once(flow, BUSY, 4_000)
+    assert flow.effective_rate == 2
+
+
+def test_a_flow_throttled_already_is_halved_from_its_rate_and_not_from_before_it() -> None:
+    flow = Flow(1, "t")
+    for _ in range(40):
+        flow.start("run", 1_900)
+    flow.end("run", BUSY, 1_900)
+    assert flow.effective_rate == 20
+    once(flow, BUSY, 2_900)
+    assert flow.effective_rate == 10
+
+
+def test_a_limit_below_the_throttled_rate_holds_at_once_and_stays() -> None:
+    flow = Flow(1, "t")
+    busy_second(flow, 1, 40)
+    once(flow, BUSY, 2_000)
+    flow.rate = 5
+    assert flow.effective_rate == 5
+    busy_second(flow, 3, 5)
+    assert flow.effective_rate == 5
+    flow.rate = 30
+    assert flow.effective_rate == 30  # The throttle has ended at the limit.
+
+
+def test_a_limit_above_the_throttled_rate_leaves_it_to_the_receiver() -> None:
+    flow = Flow(1, "t")
+    busy_second(flow, 1, 40)
+    once(flow, BUSY, 2_000)
+    flow.rate = 200
+    assert flow.effective_rate == 20
+
+
+def test_a_lowered_limit_is_what_the_next_busy_answer_halves() -> None:
+    flow = Flow(1, "t")
+    busy_second(flow, 1, 40)
+    once(flow, BUSY, 2_000)
+    flow.rate = 8
+    for _ in range(12):  # With what was saved up.
+        flow.start("run", 3_000)
+    flow.end("run", BUSY, 3_000)
+    assert flow.effective_rate == 4
 
 
 def test_the_rate_never_falls_below_one_a_second() -> None:
@@ -47,19 +128,24 @@ def test_the_rate_never_falls_below_one_a_second() -> None:
 
 def test_success_restores_the_rate_step_by_step() -> None:
     flow = Flow(1, "t", rate=100)
-    once(flow, BUSY, 1_000)
+    busy_second(flow, 1, 100)
+    once(flow, BUSY, 2_000)
     rates = []
-    for second in range(2, 12):
+    for second in range(3, 13):
         once(flow, SUCCESS, second * 1_000)
         rates.append(flow.effective_rate)
     assert rates == [55, 60, 66, 72, 79, 86, 94, 100, 100, 100]
 
 
-def test_a_flow_without_a_rate_is_throttled_from_what_its_parallelism_allows() -> None:
-    flow = Flow(1, "t", parallelism=20)
+def test_the_throttle_of_a_flow_without_a_rate_ends_where_it_holds_nothing_back() -> None:
+    flow = Flow(1, "t", parallelism=1)
+    busy_second(flow, 1, 90)
+    once(flow, BUSY, 2_000)
+    assert flow.effective_rate == 45
+    once(flow, SUCCESS, 3_000)
+    assert flow.effective_rate == 49
+    once(flow, SUCCESS, 4_000)  # One at a time, 20 ms each, is fifty a second.
     assert flow.effective_rate is None
-    once(flow, BUSY, 1_000)
-    assert flow.effective_rate == 500
 
 
 def test_success_and_final_answers_leave_an_unthrottled_flow_alone() -> None:
@@ -72,9 +158,10 @@ def test_success_and_final_answers_leave_an_unthrottled_flow_alone() -> None:
 
 def test_the_answers_of_probes_do_not_halve_the_rate_further() -> None:
     flow = Flow(1, "t", rate=100)
+    busy_second(flow, 1, 100)
     for _ in range(10):
-        once(flow, UNAVAILABLE, 1_000)
-    for now_ms in (6_000, 16_000, 36_000):
+        once(flow, UNAVAILABLE, 2_000)
+    for now_ms in (7_000, 17_000, 37_000):
         once(flow, UNAVAILABLE, now_ms)
     assert flow.effective_rate == 50
 

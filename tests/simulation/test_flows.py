@@ -13,6 +13,8 @@ from tests.simulation.world import MINUTE_MS, World, put, simulate
 
 SUCCESS = Outcome(name="success", status=200)
 DOWN = Outcome(name="connect_error")
+BUSY = Outcome(name="http_error", status=429)
+GONE = Outcome(name="http_error", status=404)
 
 
 def target(host: str) -> dict[str, str]:
@@ -56,6 +58,49 @@ def test_limits_set_through_a_flow_hold_at_once_and_after_a_restart(directory: P
         async with world.engine():
             await world.clock.run_for(5_000)
         assert 8 <= len(world.ledger) - first <= 11
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_limit_holds_in_a_flow_whose_receiver_had_asked_for_less(directory: Path) -> None:
+    """A second of 429, and from then on no success that could lift the throttle."""
+
+    async def main(world: World) -> None:
+        def answer(_: HttpRequest) -> Outcome:
+            now = world.now()
+            if now < "2026-11-30T12:00:11":
+                return SUCCESS
+            return BUSY if now < "2026-11-30T12:00:12" else GONE
+
+        world.answer = answer
+        async with world.engine() as engine:
+            for index in range(40):
+                await put(engine, f"s{index}", every=1, jitter_seconds=0, flow_key="f")
+            await world.until("2026-11-30T12:00:12Z")
+            await engine.flows.put("f", rate=5, parallelism=20, paused=False)
+            before = len(world.ledger)
+            await world.until("2026-11-30T12:01:12Z")
+            assert (await engine.flows.get("f")).effective_rate == 5
+        assert len(world.ledger) - before == 301  # Five a second, and one saved up.
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_receiver_that_asks_for_less_gets_half_of_what_it_got(directory: Path) -> None:
+    async def main(world: World) -> None:
+        world.answer = lambda _: BUSY if world.now() >= "2026-11-30T12:00:11" else SUCCESS
+        async with world.engine() as engine:
+            for index in range(40):
+                await put(engine, f"s{index}", every=1, jitter_seconds=0, flow_key="f")
+            await world.until("2026-11-30T12:00:15.5Z")
+        sent = Counter(s.at[:19] for s in world.sent())
+        assert [sent[f"2026-11-30T12:00:{second}"] for second in range(10, 15)] == [
+            40,
+            39,  # The first answers come when twenty have gone; then twenty a second.
+            10,
+            5,
+            2,
+        ]
 
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
