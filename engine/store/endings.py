@@ -9,7 +9,7 @@ import orjson
 
 from engine.core.lifecycle import TERMINAL
 from engine.core.model import State
-from engine.store import Claim, Ended, HeldRun, Recorded, notices, overlap, schedules
+from engine.store import Claim, Ended, HeldRun, Recorded, notices, overlap, pauses, schedules
 from engine.store.rows import timing_bytes
 from engine.store.statements import statements
 
@@ -107,7 +107,7 @@ def _json(rows: Sequence[tuple[Any, ...]]) -> str:
 
 
 def _pause_schedule(db: sqlite3.Connection, e: Ended, reason: str) -> bool:
-    return schedules.pause_if_live(db, e.claim.schedule_id, reason, e.ended_at_ms)
+    return pauses.pause_if_live(db, e.claim.schedule_id, reason, e.ended_at_ms)
 
 
 def _count_failures(db: sqlite3.Connection, e: Ended) -> bool:

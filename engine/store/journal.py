@@ -31,6 +31,7 @@ from engine.store import (
     history,
     notices,
     overlap,
+    pauses,
     planning,
     schedules,
     sweep,
@@ -154,7 +155,7 @@ class SqliteJournal:
 
     async def resume_ended_pauses(self, now_ms: int) -> tuple[list[KnownTimetable], list[DueRun]]:
         stored = await self._writer.submit(
-            lambda db: schedules.resume_ended_pauses(db, now_ms, PAUSES_ENDED_MAX)
+            lambda db: pauses.resume_ended(db, now_ms, PAUSES_ENDED_MAX)
         )
         return [s.timetable for s in stored if s.timetable], [run for s in stored for run in s.due]
 

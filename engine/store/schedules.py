@@ -27,7 +27,6 @@ from engine.store import (
     DueRun,
     KnownTimetable,
     Stored,
-    downtime,
     overlap,
     revisions,
     selection,
@@ -67,7 +66,7 @@ def put_draft(
     db: sqlite3.Connection, draft: Draft, now_ms: int, if_match: int | None = None
 ) -> Stored:
     """Insert or replace one schedule. Raises `Invalid`, `PreconditionFailed`, before any write."""
-    row = _row(db, draft.definition.schedule_id)
+    row = find_row(db, draft.definition.schedule_id)
     live = row is not None and row["deleted_at"] is None
     previous = schedule_of(row) if row is not None and live else None  # Unreadable: replaced.
     current = None if previous is None else previous.revision
@@ -89,7 +88,7 @@ def update(
 
 def get(db: sqlite3.Connection, public_id: str) -> Schedule:
     """The schedule; raises `NotFound` when there is none or it was deleted."""
-    row = _row(db, public_id)
+    row = find_row(db, public_id)
     if row is None or row["deleted_at"] is not None:
         raise NotFound("there is no such schedule")
     schedule = schedule_of(row)
@@ -107,7 +106,7 @@ def delete(db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | 
     """
     schedule = get(db, public_id)
     check_revision(if_match, schedule.revision)
-    row = _row(db, public_id)
+    row = find_row(db, public_id)
     assert row is not None, "get() found it"
     row_id = row["id"]
     revisions.settle_past(db, row_id, schedule, now_ms)
@@ -127,51 +126,6 @@ def delete(db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | 
     return cancelled.rowcount
 
 
-def pause(
-    db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int, if_match: int | None = None
-) -> Stored:
-    """Pause a schedule, or renew the reason and the end of its pause."""
-
-    def paused(schedule: Schedule) -> Draft:
-        return Draft(definition=schedule.definition, paused=True, pause=pause)
-
-    return update(db, public_id, paused, now_ms, if_match)
-
-
-def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: int) -> bool:
-    """Pause a schedule on the engine's own account, unless it is gone or paused already."""
-    row = _row(db, public_id)
-    is_live = row is not None and row["deleted_at"] is None and row["paused_at"] is None
-    if is_live:
-        pause(db, public_id, Pause(reason=reason), now_ms)
-    return is_live
-
-
-def resume(
-    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None
-) -> Stored:
-    """End a pause; nothing that fell into it is run."""
-
-    def resumed(schedule: Schedule) -> Draft:
-        return Draft(definition=schedule.definition, paused=False)
-
-    return update(db, public_id, resumed, now_ms, if_match)
-
-
-def resume_ended_pauses(db: sqlite3.Connection, now_ms: int, limit: int) -> list[Stored]:
-    """Resume schedules whose `paused_until` has come, at most `limit` of them.
-
-    Each resumes at that instant, however late it is noticed: what was owed since then is planned,
-    or judged with the downtime that hid it.
-    """
-    stored = []
-    rows = db.execute(SQL["list_pauses_that_end"], {"now": now_ms, "limit": limit}).fetchall()
-    for public_id, row_id, until_ms in rows:
-        stored.append(resume(db, public_id, until_ms))
-        downtime.judge_at_once(db, row_id, now_ms)
-    return stored
-
-
 def delete_complete(db: sqlite3.Connection, now_ms: int, limit: int) -> int:
     """Delete schedules whose last occurrence is over and that asked for it; how many."""
     rows = db.execute(SQL["list_complete"], {"now": now_ms, "limit": limit}).fetchall()
@@ -185,7 +139,7 @@ def trigger(
 ) -> tuple[Run, DueRun]:
     """Plan a manual run at the next free millisecond that is not 000. Raises `NotFound`."""
     check_revision(if_match, get(db, public_id).revision)
-    row = _row(db, public_id)
+    row = find_row(db, public_id)
     assert row is not None, "get() found it"
     for instant in range(now_ms, now_ms + MANUAL_MILLISECONDS_MAX):
         if instant % 1_000 == 0:
@@ -201,7 +155,8 @@ def trigger(
     raise Conflict("too many manual runs wait already: let them be delivered first")
 
 
-def _row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:
+def find_row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:
+    """The row of a schedule, deleted or not."""
     if db.execute(SQL["has_schedule"], (public_id,)).fetchone() is None:
         return None
     (row,) = named_rows(db, SQL["get_schedule"], (public_id,))
@@ -294,9 +249,21 @@ def _pause(draft: Draft, previous: Schedule | None, now_ms: int) -> Pause | None
     before = previous.pause if previous else None
     if draft.paused is False or (draft.paused is None and before is None):
         return None
+    if draft.paused and _is_over(draft.pause, before, now_ms):
+        return None
     # A clock set back to before the pause must not leave time in which the schedule was active.
     since_ms = min(before.since_ms, now_ms) if before else now_ms
     return replace(before if draft.paused is None and before else draft.pause, since_ms=since_ms)
+
+
+def _is_over(pause: Pause, before: Pause | None, now_ms: int) -> bool:
+    """Whether a pause ended before it is written, as in a file that is applied once more.
+
+    One that is there already is left to `pauses.resume_ended`, which resumes at its own instant.
+    """
+    if pause.until_ms is None or pause.until_ms > now_ms:
+        return False
+    return before is None or before.until_ms != pause.until_ms
 
 
 def _has_other_rules(

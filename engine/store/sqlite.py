@@ -18,6 +18,7 @@ from engine.store import (
     flows,
     history,
     interventions,
+    pauses,
     schedules,
     selection,
 )
@@ -85,12 +86,12 @@ class SqliteSchedules:
         self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None
     ) -> Stored:
         return await self._writer.submit(
-            lambda db: schedules.pause(db, schedule_id, pause, now_ms, if_match)
+            lambda db: pauses.pause(db, schedule_id, pause, now_ms, if_match)
         )
 
     async def resume(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> Stored:
         return await self._writer.submit(
-            lambda db: schedules.resume(db, schedule_id, now_ms, if_match)
+            lambda db: pauses.resume(db, schedule_id, now_ms, if_match)
         )
 
     async def trigger(

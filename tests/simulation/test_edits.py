@@ -1,5 +1,7 @@
 """Edits, deletions and pauses while runs are in sight (SPEC §6; case C35, C60)."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -206,6 +208,52 @@ def test_a_pause_with_an_end_resumes_by_itself(directory: Path) -> None:
         assert [s.scheduled_for for s in world.sent()] == [
             "2026-11-30T12:04:00Z",
             "2026-11-30T12:05:00Z",
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_a_pause_whose_end_is_past_is_none(directory: Path) -> None:
+    """It has been in a file for months, say, and the file comes to a new machine."""
+
+    async def main(world: World) -> None:
+        over = {"paused": True, "paused_until": "2026-11-30T02:00:00Z"}
+        async with world.engine() as engine:
+            await put(engine, "x", cron="* * * * *", jitter_seconds=0, **over)
+            assert (await engine.schedules.get("x")).pause is None
+            await world.until("2026-11-30T12:02:30Z")
+            await put(engine, "x", cron="* * * * *", jitter_seconds=0, **over)
+            assert (await engine.schedules.get("x")).revision == 1
+            await world.until("2026-11-30T12:03:30Z")
+            await engine.schedules.pause("x", Pause())
+            await put(engine, "x", cron="* * * * *", jitter_seconds=0, **over)
+            await world.until("2026-11-30T12:05:30Z")
+            with pytest.raises(Invalid, match="/until: is past"):
+                await engine.schedules.pause(
+                    "x", Pause(until_ms=parse_instant("2020-01-01T00:00:00Z"))
+                )
+        assert [s.scheduled_for for s in world.sent()] == [
+            f"2026-11-30T12:0{minute}:00Z" for minute in (1, 2, 3, 4, 5)
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_a_pause_is_not_ended_before_it_began(directory: Path) -> None:
+    """An earlier version stored such pauses: nothing from before one is sent when it ends."""
+
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", cron="* * * * *", jitter_seconds=0)
+            await world.until("2026-11-30T12:01:30Z")
+            await engine.schedules.pause("x", Pause())
+        with closing(sqlite3.connect(directory / "offbeat.db")) as db, db:
+            db.execute("UPDATE schedule SET paused_until = paused_at - 36000000")
+        async with world.engine() as engine:
+            await world.until("2026-11-30T12:03:30Z")
+            assert (await engine.schedules.get("x")).pause is None
+        assert [s.scheduled_for for s in world.sent()] == [
+            f"2026-11-30T12:0{minute}:00Z" for minute in (1, 2, 3)
         ]
 
     simulate(main, directory, "2026-11-30T12:00:30Z")

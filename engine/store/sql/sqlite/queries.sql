@@ -147,7 +147,8 @@ UPDATE schedule SET deleted_at = :now, updated_at = :now, revision = revision + 
   paused_at = NULL, pause_reason = NULL, paused_until = NULL WHERE id = :id;
 
 -- name: list_pauses_that_end
-SELECT public_id, id, paused_until FROM schedule
+-- None ends before it began: what a schedule owed before its pause, or was not yet, is not at issue.
+SELECT public_id, id, max(paused_until, paused_at) FROM schedule
 WHERE paused_until <= :now ORDER BY paused_until LIMIT :limit;
 
 -- name: count_failure
