@@ -43,7 +43,7 @@ def test_a_key_is_asked_for_kept_in_its_tab_and_sent_with_every_question(
         page.get_by_text("The engine does not know that key").wait_for()
         page.get_by_label("API key").fill(ADMIN_KEY)
         page.get_by_role("button", name="Go on").click()
-        page.get_by_role("heading", name="Herd").wait_for()
+        page.get_by_role("heading", level=1, name="Herd").wait_for()
         page.get_by_text("live", exact=True).wait_for()
         assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
         page.goto(f"{keyed.url}/#/system")
