@@ -10,7 +10,7 @@ import pytest
 from engine.core.errors import StoreRefused
 from engine.core.model import RunTrigger, State
 from engine.store.database import inspect, prepare
-from engine.store.statements import statements
+from engine.store.statements import migrations, statements
 
 
 @pytest.fixture
@@ -77,6 +77,23 @@ def test_hot_statements_read_no_table_from_end_to_end(database: Path, name: str)
     scans = [step for step in plan if step.startswith("SCAN") and "json_each" not in step]
     scans = [s for s in scans if "VIRTUAL TABLE" not in s and "CONSTANT ROW" not in s]
     assert scans == [], plan
+
+
+def test_runs_of_before_there_were_notices_are_kept_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "offbeat.db"
+    run = (5, 7, 6, 9, "retry_wait", "requested", "backfill", 3, 4, 2, 1, 8, None, None, 1, 10)
+    marks = ", ".join("?" * len(run))
+    with closing(sqlite3.connect(path)) as db:
+        for number, script in migrations():
+            if number < 17:
+                db.executescript(script)
+        columns = [column[1] for column in db.execute("PRAGMA table_info(job_run)")]
+        db.execute(f"INSERT INTO job_run VALUES ({marks})", run)
+        db.execute("PRAGMA user_version = 16")
+        db.commit()
+    prepare(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute(f"SELECT {', '.join(columns)} FROM job_run").fetchall() == [run]
 
 
 def test_a_database_of_the_same_version_with_another_schema_is_refused(database: Path) -> None:
