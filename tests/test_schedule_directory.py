@@ -96,10 +96,10 @@ def test_bad_files_leave_the_last_good_state_until_they_are_mended(tmp_path: Pat
         write(files / "b.json", b=60)
         await directory.start()
         assert (await stored(engine), ok(engine)) == ({"a": 60, "b": 60}, 1)
-        (files / "b.json").write_text("{")
+        (files / "c.json").write_text("{")
         await directory.start()
         assert ok(engine) == 0
-        write(files / "b.json", b=60)
+        (files / "c.json").unlink()
         await directory.start()
         assert (await stored(engine), ok(engine)) == ({"a": 60, "b": 60}, 1)
 

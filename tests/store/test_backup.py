@@ -1,6 +1,7 @@
 """Copies of the database."""
 
 import os
+import resource
 import stat
 from pathlib import Path
 
@@ -66,3 +67,14 @@ def test_no_copy_is_made_of_what_is_no_database_and_nothing_is_left(database: Pa
     with pytest.raises(StoreRefused, match="No such file or directory; no backup was made"):
         back_up(tmp_path / "good.db", tmp_path / "nowhere" / "copy.db", overwrite=False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "good.db"]
+
+
+def test_a_copy_that_finds_no_room_leaves_nothing(database: Path, tmp_path: Path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8_192, hard))
+    try:
+        with pytest.raises(StoreRefused, match="no backup was made"):
+            back_up(database, tmp_path / "copy.db", overwrite=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
