@@ -1,7 +1,7 @@
 // Curves over time, drawn by uPlot (static/vendor), in the page's own colours. A canvas says nothing
 // to a screen reader, so each chart has a sentence that does.
 
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { clock, count } from "./format.js";
 
 const HEIGHT = 260;
@@ -19,8 +19,8 @@ export function chart(curves, signal) {
   const draw = (data, nowSeconds, sentence) => {
     now = nowSeconds;
     canvas.setAttribute("aria-label", sentence);
-    if (plot) return plot.setData(data);
-    plot = new globalThis.uPlot(
+    if (plot) plot.setData(data);
+    plot ??= new globalThis.uPlot(
       options(curves, canvas.clientWidth, () => now, legend),
       data,
       canvas,
@@ -90,17 +90,14 @@ function shadePast(plot, now) {
 function writeLegend(plot, curves, legend) {
   const place = plot.cursor.idx ?? null;
   const at = place === null ? "Runs a second, by 10 s" : `${clock(plot.data[0][place] * 1000)} UTC`;
-  const values = curves.map(({ name, color: mark }, index) => {
-    const value = place === null ? null : plot.data[index + 1][place];
-    return h(
-      "span",
-      { style: { "--mark": `var(${mark})` } },
-      name,
-      " ",
-      h("b", {}, value === null ? "" : count(value)),
-    );
-  });
-  legend.replaceChildren(at, ...values);
+  const entry = ({ name, color: mark }, index) => {
+    const column = plot.data[index + 1];
+    const value = place === null ? null : column[place];
+    const text = value === null ? "" : count(value);
+    const style = { "--mark": `var(${mark})` };
+    return column.some((n) => n !== null) && h("span", { style }, name, " ", h("b", {}, text));
+  };
+  fill(legend, at, curves.map(entry));
 }
 
 const hourAndMinute = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 16);

@@ -130,7 +130,7 @@ function columns({ monitor, forecast, then }) {
   const joined = (name) => [...past[name], ...forecast.curves[name].peak];
   return [
     [...past.at, ...ahead],
-    joined("demand"),
+    then ? [...past.at, ...ahead].map(() => null) : joined("demand"), // It would dwarf the others.
     joined("served"),
     joined("planned"),
     [...past.at.map(() => null), ...ahead.map((at) => then && peakAt(then, at))],

@@ -22,15 +22,20 @@ export function whatIf(signal, onAnswer) {
     value: "6",
   });
   let timer = 0;
+  let asked = 0; // Of several answers on their way, the last one counts.
   const plan = async () => {
+    const mine = ++asked;
     const jitter = JITTERS[slider.value];
     const to = new Date(Date.now() + AHEAD_MS).toISOString();
     const found = await post("v1/herd/what-if", { jitter_seconds: jitter, to }, { signal });
+    if (mine !== asked) return;
     onAnswer(found.then);
     fill(answer, compared(found));
   };
   const say = (error) => signal.aborted || fill(answer, h("p", { class: "fault" }, error.message));
   const reset = () => {
+    clearTimeout(timer);
+    asked += 1;
     clear.disabled = true;
     fill(value, "as it is");
     fill(answer, h("p", { class: "quiet small" }, HINT));
@@ -48,16 +53,23 @@ export function whatIf(signal, onAnswer) {
     clearTimeout(timer);
     timer = setTimeout(() => plan().catch(say), SETTLED_MS);
   });
-  const row = h("div", { class: "slider" }, h("label", { for: "jitter" }, "Jitter"), slider, value);
+  const row = h(
+    "div",
+    { class: "slider" },
+    h("label", { for: "jitter" }, "Jitter"),
+    slider,
+    value,
+    clear,
+  );
   return {
     element: panel(
       "What if the schedules at :00 had another jitter?",
-      h("div", { class: "stack" }, row, answer, h("div", {}, clear)),
+      h("div", { class: "stack" }, row, answer),
     ),
   };
 }
 
-const HINT = "Slide to plan the next hour again; the dashed curve shows it. Nothing is saved.";
+const HINT = "Slide to plan the next hour again, as the dashed curve. Nothing is saved.";
 
 function compared({
   now,
@@ -76,7 +88,7 @@ function compared({
   const needs = [
     jitter === null
       ? "No jitter meets the objective"
-      : `The least jitter that meets the objective is ${duration(jitter * 1_000)}`,
+      : `The least jitter that meets the objective is ${jitter ? duration(jitter * 1_000) : "none"}`,
     rate === null ? "no rate does." : `the least rate ${count(rate)} runs/s.`,
   ];
   return h(
