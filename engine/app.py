@@ -323,6 +323,7 @@ class Engine:
         self.planner.on_return = self.recovery.returned
         self.planner.on_arrivals = self.monitor.arrived
         self.dispatcher.on_start = self.monitor.started
+        self.dispatcher.on_unserved = self.monitor.unserved
         events = self._events = Events(clock, figures, herd_second=self.monitor.last_second)
         self.end_streams = events.end_streams
         self.dispatcher.on_claimed, self.dispatcher.on_expired = events.claimed, events.expired

@@ -5,11 +5,13 @@ start. The first two are known when the planner has written the runs, so they le
 lookahead; served follows. Manual runs, edits within the lookahead and catch-up are planned
 elsewhere and show in served alone.
 
-Beside them, by second: attempts that are retries or catch-up, seconds in which the first due run
-had waited for long, and those of them in which there were tokens all the same.
+Beside them, by second: attempts that are retries or catch-up, runs that ended without any, seconds
+in which the first due run had waited for long, and those of them in which there were tokens all the
+same.
 """
 
 from dataclasses import dataclass
+from typing import get_args
 
 from engine.core.amplification import (
     PERIODS_SECONDS,
@@ -20,6 +22,7 @@ from engine.core.amplification import (
     vector_strength,
 )
 from engine.core.forecast_audit import Happened
+from engine.core.model import Unserved
 
 SECONDS_KEPT = 4_600
 """An hour, and the 900 s by which jitter may follow its instant, and the lookahead."""
@@ -112,6 +115,7 @@ class Curves:
         "_idle",
         "_retries",
         "_since_ms",
+        "_unserved",
         "demand",
         "planned",
         "served",
@@ -123,6 +127,9 @@ class Curves:
         self._retries, self._catch_ups, self._asked, self._held, self._idle = (
             Bins(1_000, SECONDS_KEPT) for _ in range(5)
         )
+        self._unserved: dict[Unserved, Bins] = {
+            reason: Bins(1_000, SECONDS_KEPT) for reason in get_args(Unserved)
+        }
 
     def arrive(self, scheduled_for_ms: int, fire_after_ms: int, runs: int = 1) -> None:
         """Runs were planned."""
@@ -136,6 +143,10 @@ class Curves:
             self._retries.add(at_ms)
         elif trigger != "schedule":
             (self._catch_ups if trigger == "catch_up" else self._asked).add(at_ms)
+
+    def end_unserved(self, at_ms: int, reason: Unserved) -> None:
+        """A run ended without an attempt."""
+        self._unserved[reason].add(at_ms)
 
     def sample(self, now_ms: int, *, oldest_due_ms: int | None, spare_tokens: bool) -> None:
         """Once a second: since when the first due run waits, and whether tokens are left."""
@@ -169,6 +180,10 @@ class Curves:
             catch_ups=sum(self._catch_ups.window(start_ms, seconds)),
             retries=sum(self._retries.window(start_ms, seconds)),
             late=late,
+            unserved={
+                reason: sum(bins.window(start_ms, seconds))
+                for reason, bins in self._unserved.items()
+            },
         )
 
     def _figures(self, start_ms: int, seconds: int, now_ms: int, spread_seconds: int) -> Figures:

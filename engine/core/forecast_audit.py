@@ -1,14 +1,19 @@
 """A forecast held against what happened, minute by minute (SPEC §9), and what is kept of it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.core.forecast import MINUTE_SECONDS, Forecast
 from engine.core.forecast_words import judge
+from engine.core.model import Unserved
 
-Cause = Literal["schedules_changed", "downtime", "manual_or_backfill", "catch_up", "retries"]
+Cause = Literal[
+    "schedules_changed", "downtime", "manual_or_backfill", "catch_up", "retries", Unserved
+]
 """Why a minute went otherwise. `schedules_changed`: since the forecast was frozen; `downtime`: the
-engine did not run, was suspended, or its clock jumped; the others are attempts beside the plan."""
+engine did not run, was suspended, or its clock jumped; the next three are attempts beside the plan,
+and `Unserved` are runs that ended without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,8 @@ class FrozenMinute:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
     """A minute as the monitor counted it. `asked` are attempts that somebody asked for, manual
-    ones and backfill; `late`: whether the engine saw the minute's end in time."""
+    ones and backfill; `late`: whether the engine saw the minute's end in time; `unserved`: runs
+    that ended in it without an attempt."""
 
     planned: int
     served: int
@@ -46,6 +52,7 @@ class Happened:
     catch_ups: int = 0
     retries: int = 0
     late: bool = False
+    unserved: Mapping[Cause, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +65,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A cause, how many schedules or attempts it is, and the names of some schedules."""
+    """A cause, how many schedules, attempts or runs it is, and the names of some schedules."""
 
     cause: Cause
     count: int
@@ -128,6 +135,7 @@ def compare(frozen: FrozenMinute, happened: Happened, changed: Changed) -> Audit
         "manual_or_backfill": happened.asked,
         "catch_up": happened.catch_ups,
         "retries": happened.retries,
+        **happened.unserved,
     }
     reasons = (
         Reason(cause=cause, count=count, names=changed.names if changed.schedules else ())

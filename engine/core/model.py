@@ -256,11 +256,15 @@ class Run:
     planned_at_ms: int | None = None
 
 
+Unserved = Literal["expired", "overlap", "superseded", "paused"]
+"""Why a run ends when its turn comes, without an attempt (SPEC §5)."""
+
+
 class Finished(NamedTuple):
     """A run that ended when its turn came, without an attempt; `attempts`: those before."""
 
     state: State
-    reason: str
+    reason: Unserved
     tenant: str
     schedule_id: str
     schedule_name: str

@@ -20,7 +20,7 @@ from engine.clock import Clock
 from engine.core.bucket import TokenBucket
 from engine.core.errors import Unavailable
 from engine.core.identity import Signer, idempotency_key
-from engine.core.model import Outcome, State
+from engine.core.model import Outcome, State, Unserved
 from engine.services.delivery import Delivery, judge, request_of
 from engine.services.figures import Figures
 from engine.services.recorder import RETRY_SECONDS, Recorder
@@ -89,6 +89,7 @@ class Dispatcher:
         self.on_room: Callable[[], None] = lambda: None
         self.on_recovery: Callable[[int], None] = lambda _: None
         self.on_start: Callable[[Claim, int], None] = lambda _claim, _at_ms: None
+        self.on_unserved: Callable[[Unserved, int], None] = lambda _reason, _at_ms: None
         # Once a batch, when it is on disk.
         self.on_claimed: Callable[[Claimed, int], None] = lambda _claimed, _at_ms: None
         self.on_recorded: Callable[[Sequence[Ended]], None] = lambda _: None
@@ -178,6 +179,8 @@ class Dispatcher:
             self._waiting.withdraw(run, self._clock.monotonic_ms())
         for finished in claimed.ended:
             self._figures.end(finished.state, finished.reason)
+            if not finished.attempts:
+                self.on_unserved(finished.reason, taken_ms)
         self.on_claimed(claimed, taken_ms)
         self._waiting.bring_forward(claimed.due, self._clock.now_ms())
         self.on_room()
@@ -204,10 +207,13 @@ class Dispatcher:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             del self._late[: len(late)]
-            for _, run in late:
+            now_ms = self._clock.now_ms()
+            for claim, run in late:
                 self._waiting.withdraw(run, self._clock.monotonic_ms())
                 self._figures.end(State.FAILED, "expired")
-            self.on_expired([claim for claim, _ in late], self._clock.now_ms())
+                if claim.attempt == 1:
+                    self.on_unserved("expired", now_ms)
+            self.on_expired([claim for claim, _ in late], now_ms)
             self._waiting.bring_forward(due, self._clock.now_ms())
 
     def _take(self, now_ms: int) -> list[HeldRun]:

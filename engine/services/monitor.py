@@ -23,6 +23,7 @@ from engine.core.curves import SPREAD_SECONDS, Curves, Figures
 from engine.core.errors import Unavailable
 from engine.core.forecast_audit import Digest, Happened
 from engine.core.herd_record import HerdRecord
+from engine.core.model import Unserved
 from engine.core.verdict import Verdict, VerdictName, judge
 from engine.store import Arrival, HerdRecords
 
@@ -155,6 +156,10 @@ class Monitor:
     def started(self, claim: Started, at_ms: int) -> None:
         """An attempt started."""
         self._curves.start(at_ms, trigger=claim.trigger, attempt=claim.attempt)
+
+    def unserved(self, reason: Unserved, at_ms: int) -> None:
+        """A run's turn came, and it ended without its first attempt."""
+        self._curves.end_unserved(at_ms, reason)
 
     def current(self) -> Sight:
         """The largest herd under way, else the last minute; computed once a second at most."""

@@ -9,7 +9,7 @@ import orjson
 import structlog
 
 from engine.core.admission import Admission, admit
-from engine.core.model import Finished, RunTrigger, State, Target
+from engine.core.model import Finished, RunTrigger, State, Target, Unserved
 from engine.store import (
     AtSlice,
     Backlog,
@@ -254,7 +254,7 @@ class SqliteJournal:
         return target
 
 
-_ENDS: Mapping[Admission, tuple[State, str]] = {
+_ENDS: Mapping[Admission, tuple[State, Unserved]] = {
     Admission.EXPIRE: (State.FAILED, "expired"),
     Admission.SKIP: (State.SKIPPED, "paused"),
     Admission.OVERLAP: (State.SKIPPED, "overlap"),

@@ -123,7 +123,7 @@ class ComparedDocument(TypedDict):
 
 
 class ReasonDocument(TypedDict):
-    """Why a minute went otherwise: how many schedules or attempts, and some names."""
+    """Why a minute went otherwise: how many schedules, attempts or runs, and some names."""
 
     reason: Cause
     count: int

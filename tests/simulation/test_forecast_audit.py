@@ -71,6 +71,38 @@ def test_a_run_by_hand_is_served_beside_the_forecast_and_told_as_such(directory:
     simulate(main, directory, START)
 
 
+def test_runs_that_expire_before_their_turn_are_told_as_such(directory: Path):
+    async def main(world: World) -> None:
+        async with world.engine(rate=100) as engine:
+            for number in range(10):
+                await put(engine, f"s{number}", at="2026-11-30T12:01:00Z", deadline_seconds=5)
+            await engine.flows.put("127.0.0.1:9", rate=None, parallelism=1, paused=False)
+            await world.until("2026-11-30T12:03:00Z")
+            (minute,) = engine.forecast_audit.minutes[:1]
+            # One at a time, 3 s each: two start, and the rest are worthless after 5 s.
+            assert (minute.frozen.served, minute.served) == (10, 2)
+            assert minute.reasons == (Reason(cause="expired", count=8),)
+
+    simulate(main, directory, START, delay_ms=lambda _: 3_000)
+
+
+def test_runs_that_their_policy_skips_are_told_with_the_reason(directory: Path):
+    async def main(world: World) -> None:
+        async with world.engine(rate=100) as engine:
+            await put(engine, "skips", every=5, overlap="skip")
+            await put(engine, "buffers", every=5, overlap="buffer_one")
+            await world.until("2026-11-30T12:03:00Z")
+            (minute,) = engine.forecast_audit.minutes[:1]
+            # One that was buffered the minute before is served in this one.
+            assert (minute.frozen.served, minute.served) == (24, 9)
+            assert minute.reasons == (
+                Reason(cause="overlap", count=8),
+                Reason(cause="superseded", count=8),
+            )
+
+    simulate(main, directory, START, delay_ms=lambda _: 14_000)
+
+
 def test_a_clock_that_jumps_over_minutes_leaves_them_without_runs_and_says_so(directory: Path):
     async def main(world: World) -> None:
         async with world.engine(rate=100) as engine:
