@@ -11,7 +11,7 @@ import { whatIf } from "./what_if.js";
 const PAST_SECONDS = 900;
 const AHEAD_SECONDS = 3_600;
 const BIN_SECONDS = 10;
-const REFRESH_MS = 10_000;
+const REFRESH_MS = 30_000; // With a million schedules a forecast takes half a second of a core.
 const CURVES = [
   { name: "demand", color: "--demand", fill: true },
   { name: "served", color: "--served", fill: true },
