@@ -14,6 +14,7 @@ from typing import Protocol
 from engine.clock import Clock
 from engine.core.errors import Conflict, Fault, Invalid
 from engine.core.missed import spread_ms
+from engine.core.once import Record
 from engine.core.replay import DeadLetter, Selection, replay_due_ms
 from engine.store import DueRun, RunKey
 
@@ -46,6 +47,10 @@ class DeadLetterStore(Protocol):
         """Turn runs into counted ranges; those that were."""
         ...
 
+    async def keep(self, record: Record["Settled"], settled: "Settled") -> None:
+        """Keep the answer to what was done."""
+        ...
+
 
 class Held(Protocol):
     """Where runs that are due anew are offered."""
@@ -69,7 +74,11 @@ class Settled:
 
 
 class DeadLetters:
-    """One tenant's failed runs. One call at a time: a second one would spread into the first."""
+    """One tenant's failed runs. One call at a time: a second one would spread into the first.
+
+    A record is kept behind the last of many transactions: until then, the same call again does the
+    rest.
+    """
 
     def __init__(
         self, clock: Clock, store: DeadLetterStore, held: Held, *, tenant: str, rate: int
@@ -82,20 +91,27 @@ class DeadLetters:
         self._rate = rate
         self._busy = asyncio.Lock()
 
-    async def replay(self, which: Selection, *, dry_run: bool) -> Settled:
+    async def replay(
+        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None
+    ) -> Settled:
         """Send them again, spread. Raises `NotFound`, `Invalid` for too many, `Conflict`."""
         async with self._alone():
             now_ms = self._clock.now_ms()
             found, letters = await self._find(which, lambda letter: letter.is_replayable(now_ms))
             done = _settled(letters) if dry_run else await self._replay(letters, now_ms)
-        until_ms = now_ms + spread_ms(len(letters), self._rate) if done.count else None
-        return replace(done, passed_over=found - len(letters), spread_until_ms=until_ms)
+            until_ms = now_ms + spread_ms(len(letters), self._rate) if done.count else None
+            passed_over = found - len(letters)
+            done = replace(done, passed_over=passed_over, spread_until_ms=until_ms)
+            return await self._kept(done, record)
 
-    async def delete(self, which: Selection, *, dry_run: bool) -> Settled:
+    async def delete(
+        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None
+    ) -> Settled:
         """Delete them and their attempts. Raises `NotFound`, `Invalid` for too many, `Conflict`."""
         async with self._alone():
             _, letters = await self._find(which, lambda _: True)
-            return _settled(letters) if dry_run else await self._delete(letters)
+            done = _settled(letters) if dry_run else await self._delete(letters)
+            return await self._kept(done, record)
 
     def _alone(self) -> asyncio.Lock:
         if self._busy.locked():
@@ -116,6 +132,11 @@ class DeadLetters:
             if count > RUNS_MAX:
                 raise Invalid(Fault("/to", _TOO_MANY.format(limit=RUNS_MAX)))
         return count, fitting
+
+    async def _kept(self, done: Settled, record: Record[Settled] | None) -> Settled:
+        if record is not None:
+            await self._store.keep(record, done)
+        return done
 
     async def _replay(self, letters: Sequence[DeadLetter], now_ms: int) -> Settled:
         replayed: list[DeadLetter] = []

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.model import Attempt, Run, State
+from engine.core.once import Record
 from engine.services.figures import Figures
 from engine.store import DueRun, RunFilter, RunKey
 
@@ -21,13 +22,25 @@ class RunStore(Protocol):
     ) -> tuple[list[Run], RunKey | None]: ...
 
     async def cancel(
-        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+        self,
+        tenant: str,
+        schedule_id: str,
+        scheduled_for_ms: int,
+        now_ms: int,
+        *,
+        record: Record[Run] | None,
     ) -> tuple[Run, list[DueRun]]:
         """The run, cancelled or to be when its attempt ends, and what may go in its place."""
         ...
 
     async def replay(
-        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+        self,
+        tenant: str,
+        schedule_id: str,
+        scheduled_for_ms: int,
+        now_ms: int,
+        *,
+        record: Record[Run] | None,
     ) -> tuple[Run, list[DueRun]]: ...
 
 
@@ -73,21 +86,29 @@ class Runs:
         )
         return await self._store.page(which, limit=limit, after=after)
 
-    async def cancel(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+    async def cancel(
+        self, schedule_id: str, scheduled_for_ms: int, *, record: Record[Run] | None = None
+    ) -> Run:
         """Cancel a run that has not ended; one that is attempting, when that attempt ends.
 
         That attempt is not broken off, and if it ends the run, that end stands. Raises `NotFound`,
         `WrongState`.
         """
         now_ms = self._clock.now_ms()
-        run, due = await self._store.cancel(self._tenant, schedule_id, scheduled_for_ms, now_ms)
+        run, due = await self._store.cancel(
+            self._tenant, schedule_id, scheduled_for_ms, now_ms, record=record
+        )
         self._figures.cancel(run.state == State.CANCELLED)
         self._held.offer(due)
         return run
 
-    async def replay(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+    async def replay(
+        self, schedule_id: str, scheduled_for_ms: int, *, record: Record[Run] | None = None
+    ) -> Run:
         """Send a run again that has ended: same key and bytes. Raises `NotFound`, `WrongState`."""
         now_ms = self._clock.now_ms()
-        run, due = await self._store.replay(self._tenant, schedule_id, scheduled_for_ms, now_ms)
+        run, due = await self._store.replay(
+            self._tenant, schedule_id, scheduled_for_ms, now_ms, record=record
+        )
         self._held.offer(due)
         return run

@@ -6,17 +6,21 @@ changed in parts, each found by its key and only if it has still failed.
 
 import sqlite3
 from collections.abc import Sequence
+from typing import TypeVar
 
 import orjson
 
 from engine.core.errors import NotFound
 from engine.core.model import RunTrigger, State
+from engine.core.once import Record
 from engine.core.replay import DeadLetter, Selection
-from engine.store import DueRun, RunKey, interventions
+from engine.store import DueRun, RunKey, answers, interventions
 from engine.store.statements import statements
 from engine.store.writer import Reader, Writer
 
 SQL = statements()
+
+T = TypeVar("T")
 
 HISTORY_PAGE_RUNS = 2_000
 """Runs looked at in one query: half a millisecond of the reader's thread when none of them is
@@ -42,6 +46,9 @@ class SqliteDeadLetters:
 
     async def delete(self, letters: Sequence[DeadLetter], now_ms: int) -> list[DeadLetter]:
         return await self._writer.submit(lambda db: _delete(db, letters, now_ms))
+
+    async def keep(self, record: Record[T], settled: T) -> None:
+        await self._writer.submit(lambda db: answers.keep(db, record, settled))
 
 
 def _find(

@@ -131,18 +131,34 @@ class SqliteRuns:
         return await self._reader.read(lambda db: history.list_runs(db, which, limit, after))
 
     async def cancel(
-        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+        self,
+        tenant: str,
+        schedule_id: str,
+        scheduled_for_ms: int,
+        now_ms: int,
+        *,
+        record: Record[Run] | None,
     ) -> tuple[Run, list[DueRun]]:
         def change(db: sqlite3.Connection) -> tuple[Run, list[DueRun]]:
-            return interventions.cancel(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+            run, due = interventions.cancel(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+            answers.keep(db, record, run)
+            return run, due
 
         return await self._writer.submit(change)
 
     async def replay(
-        self, tenant: str, schedule_id: str, scheduled_for_ms: int, now_ms: int
+        self,
+        tenant: str,
+        schedule_id: str,
+        scheduled_for_ms: int,
+        now_ms: int,
+        *,
+        record: Record[Run] | None,
     ) -> tuple[Run, list[DueRun]]:
         def change(db: sqlite3.Connection) -> tuple[Run, list[DueRun]]:
-            return interventions.replay(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+            run, due = interventions.replay(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+            answers.keep(db, record, run)
+            return run, due
 
         return await self._writer.submit(change)
 

@@ -3,8 +3,7 @@
 The body says which ones, and each member of it may be left out.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import TypedDict, get_args, get_type_hints
+from typing import Protocol, TypedDict, get_args, get_type_hints
 
 from aiohttp import web
 
@@ -13,11 +12,13 @@ from engine.core.fields import Fields
 from engine.core.identity import format_instant
 from engine.core.members import Choice, InstantText, Shape
 from engine.core.model import Outcome
+from engine.core.once import Record, Reply
 from engine.core.policy_document import LABELS, read_labels
 from engine.core.replay import Selection
 from engine.core.retry import GiveUp
 from engine.services.dead_letters import Settled
-from engine.web.json_bodies import json_response, read_json
+from engine.web.json_bodies import read_json
+from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
 from engine.web.operations import Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.queries import FROM, TO, refuse_backwards
@@ -44,9 +45,10 @@ class SettledDocument(TypedDict):
 
 
 @operation(
+    headers=(IDEMPOTENCY_KEY,),
     body=Body(shape=MEANT),
     answers={200: Answer(SettledDocument), 202: Answer(SettledDocument)},
-    problems=("not_found", "conflict"),
+    problems=("not_found", "conflict", *PROBLEMS_OF_ONCE),
 )
 async def replay_failed(request: web.Request) -> web.Response:
     """Send failed runs again, spread over a while: 202 with how many.
@@ -58,9 +60,10 @@ async def replay_failed(request: web.Request) -> web.Response:
 
 
 @operation(
+    headers=(IDEMPOTENCY_KEY,),
     body=Body(shape=MEANT),
     answers={200: Answer(SettledDocument)},
-    problems=("not_found", "conflict"),
+    problems=("not_found", "conflict", *PROBLEMS_OF_ONCE),
 )
 async def delete_failed(request: web.Request) -> web.Response:
     """Delete failed runs; what was owed stays counted. `dry_run` only counts."""
@@ -68,16 +71,26 @@ async def delete_failed(request: web.Request) -> web.Response:
     return await _settle(request, engine.dead_letters.delete, done=200)
 
 
-async def _settle(
-    request: web.Request, action: Callable[..., Awaitable[Settled]], *, done: int
-) -> web.Response:
+class _Action(Protocol):
+    async def __call__(
+        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None
+    ) -> Settled: ...
+
+
+async def _settle(request: web.Request, action: _Action, *, done: int) -> web.Response:
     faults: list[Fault] = []
     fields = Fields(await read_json(request), pointer="", known=MEANT.names, faults=faults)
     which, dry_run = _selection(fields, faults, engine_of(request)), fields.flag(DRY_RUN)
     if faults:
         raise Invalid(*faults)
-    settled = await action(which, dry_run=dry_run)
-    return json_response(_document(settled), status=200 if dry_run else done)
+
+    async def settle(record: Record[Settled] | None) -> Settled:
+        return await action(which, dry_run=dry_run, record=record)
+
+    def reply(settled: Settled) -> Reply:
+        return Reply(status=200 if dry_run else done, document=_document(settled))
+
+    return response_of(await replied_once(request, settle, reply))
 
 
 def _selection(fields: Fields, faults: list[Fault], engine: TenantFace) -> Selection:

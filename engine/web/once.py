@@ -1,4 +1,8 @@
-"""`Idempotency-Key` on POSTs that make something: the same request again gets the same answer.
+"""`Idempotency-Key` on POSTs that have an effect each time: sent again, they get the same answer.
+
+The others do without it. A preview and a what-if change nothing; a line of a batch puts a schedule
+by its name; what pauses is paused and what rests is woken, however often that is said; and secrets
+that have been rotated, or retired, refuse it a second time.
 
 The draft writes a key as a string in quotes (RFC 8941 §3.3.3); most clients leave them out, and
 both are one key. What a request asks for is its method, its address and its body, byte for byte;
@@ -24,7 +28,20 @@ T = TypeVar("T")
 KEY_LENGTH_MAX = 255
 """As long as other APIs take them."""
 
-IDEMPOTENCY_KEY = Text("Idempotency-Key", None, longest=KEY_LENGTH_MAX)
+_BARE = r"[\x21\x23-\x5b\x5d-\x7e]+"
+_KEY = re.compile(f'"{_BARE}"|{_BARE}')
+
+IDEMPOTENCY_KEY = Text(
+    "Idempotency-Key",
+    None,
+    longest=KEY_LENGTH_MAX,
+    pattern=_KEY,
+    rule=f"write one Idempotency-Key of at most {KEY_LENGTH_MAX} visible ASCII characters, "
+    'like "8e03978e-40d5-43dd-bc93-6894a57f9324"',
+)
+REPLAYED = "Idempotent-Replayed"
+"""The header of an answer that is given again."""
+
 PROBLEMS_OF_ONCE = ("in_progress", "idempotency_key_taken", "limit_reached")
 
 
@@ -54,27 +71,20 @@ async def read_once(request: web.Request) -> Once | None:
     given = request.headers.getall("Idempotency-Key", [])
     if not given:
         return None
-    found = _KEY.fullmatch(given[0].strip()) if len(given) == 1 else None
-    if found is None or len(given[0]) > KEY_LENGTH_MAX:
-        detail = (
-            f"write one Idempotency-Key of at most {KEY_LENGTH_MAX} visible ASCII characters, "
-            'like "8e03978e-40d5-43dd-bc93-6894a57f9324"'
-        )
-        raise Problem(400, "malformed", detail)
+    key = given[0].strip()
+    if len(given) > 1 or len(key) > KEY_LENGTH_MAX or not _KEY.fullmatch(key):
+        raise Problem(400, "malformed", IDEMPOTENCY_KEY.rule)
     body = await request.read() if request.body_exists else b""
     asked = f"{request.method} {request.path_qs}\0".encode() + body
     return Once(
         tenant=request[CALLER].tenant,
-        key=found["quoted"] or found["bare"],
+        key=key.strip('"'),
         fingerprint=hashlib.sha256(asked).digest(),
     )
 
 
 def response_of(answer: Reply) -> web.Response:
-    replayed = {"Idempotent-Replayed": "true"} if answer.is_repeated else {}
+    replayed = {REPLAYED: "true"} if answer.is_repeated else {}
     return json_response(
         answer.document, status=answer.status, headers={**answer.headers, **replayed}
     )
-
-
-_KEY = re.compile(r'"(?P<quoted>[\x21\x23-\x5b\x5d-\x7e]+)"|(?P<bare>[\x21\x23-\x5b\x5d-\x7e]+)')

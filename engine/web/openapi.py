@@ -18,7 +18,9 @@ from engine.core.document import FLOW_KEY_LENGTH_MAX, NAME
 from engine.core.members import JsonSchema, Member, whole
 from engine.web.access import Route
 from engine.web.answer_schema import schema_of
+from engine.web.connection import HEALTH
 from engine.web.host_guard import SAFE_METHODS
+from engine.web.once import IDEMPOTENCY_KEY, REPLAYED
 from engine.web.openapi_links import links_from
 from engine.web.operations import Answer
 from engine.web.problem_codes import PROBLEMS, ProblemDocument
@@ -37,12 +39,18 @@ WITH_SCOPE = (
     "key_unknown",
     "insufficient_scope",
     "rate_limited",
-    "too_many_connections",
     "unavailable",
 )
 WITH_BODY = ("invalid", "timeout", "too_large", "unsupported_media_type")
 
 SENT_WITH = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
+
+GIVEN_AGAIN: dict[str, JsonSchema] = {
+    REPLAYED: {
+        "description": "Of an answer that was kept under this Idempotency-Key.",
+        "schema": {"const": "true"},
+    }
+}
 
 # What `/readyz?verbose` answers with.
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
@@ -62,7 +70,8 @@ INTRODUCTION = """A webhook scheduling engine that spreads the herd and tells wh
 Instants are RFC 3339; null means absent. Lists come in pages: `next_cursor` of one is `cursor` of
 the next. Errors are RFC 9457 problems whose `code` is for programs. An engine without keys serves
 its own machine alone and asks for none; otherwise the security requirement of an operation names
-the scope that its key must have.
+the scope that its key must have. A POST that takes no `Idempotency-Key` may be sent again as it is:
+it changes nothing, says how things are to be, or is refused the second time.
 """
 
 
@@ -102,6 +111,8 @@ def problems_of(route: Route) -> list[str]:
     found = [*ALWAYS, *operation.problems]
     if route.scope is not None:
         found += WITH_SCOPE
+    if route.path not in HEALTH:
+        found.append("too_many_connections")
     if route.method not in SAFE_METHODS:
         found.append("cross_origin")
     if operation.body is not None:
@@ -116,6 +127,9 @@ def _operation(route: Route, components: dict[str, JsonSchema]) -> dict[str, Any
         str(status): _answer(status, answer, components)
         for status, answer in operation.answers.items()
     }
+    if IDEMPOTENCY_KEY in operation.headers:
+        for answer in answers.values():
+            answer["headers"] = answer.get("headers", {}) | GIVEN_AGAIN
     described: dict[str, Any] = {
         "operationId": operation.handler.__name__,
         "tags": [operation.handler.__module__.rpartition(".")[2]],

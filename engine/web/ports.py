@@ -55,11 +55,15 @@ class Runs(Protocol):
         """
         ...
 
-    async def cancel(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+    async def cancel(
+        self, schedule_id: str, scheduled_for_ms: int, *, record: Record[Run] | None = None
+    ) -> Run:
         """At once, or when its attempt ends: then it is still attempting. WrongState at its end."""
         ...
 
-    async def replay(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+    async def replay(
+        self, schedule_id: str, scheduled_for_ms: int, *, record: Record[Run] | None = None
+    ) -> Run:
         """WrongState unless it has succeeded or failed, and may be sent again."""
         ...
 
@@ -67,9 +71,13 @@ class Runs(Protocol):
 class DeadLetters(Protocol):
     """Failed runs, many at once. Conflict while an earlier call is under way."""
 
-    async def replay(self, which: Selection, *, dry_run: bool) -> Settled: ...
+    async def replay(
+        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None
+    ) -> Settled: ...
 
-    async def delete(self, which: Selection, *, dry_run: bool) -> Settled: ...
+    async def delete(
+        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None
+    ) -> Settled: ...
 
 
 class Monitor(Protocol):

@@ -12,8 +12,10 @@ from engine.core.fields import Fields
 from engine.core.identity import format_instant, idempotency_key, parse_instant, schedule_id
 from engine.core.members import Choice, Text
 from engine.core.model import Attempt, Outcome, Run, State
+from engine.core.once import Record, Reply
 from engine.web.attribution import attribution_document
 from engine.web.json_bodies import json_response, list_response, read_json, refuse_body
+from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
 from engine.web.operations import NOTHING, Answer, Body, operation
 from engine.web.ports import TenantFace, engine_of
 from engine.web.queries import (
@@ -77,9 +79,13 @@ async def get_run(request: web.Request) -> web.Response:
 
 
 @operation(
+    headers=(IDEMPOTENCY_KEY,),
     body=Body(shape=NOTHING),
     answers={200: Answer(RunDocument), 202: Answer(RunDocument)},
-    problems=("not_found", "run_succeeded", "run_failed", "run_skipped", "run_cancelled"),
+    problems=(
+        *("not_found", "run_succeeded", "run_failed", "run_skipped", "run_cancelled"),
+        *PROBLEMS_OF_ONCE,
+    ),
 )
 async def cancel_run(request: web.Request) -> web.Response:
     """Cancel a run: 200, or 202 while it is attempting, which it stays until that attempt ends.
@@ -87,16 +93,21 @@ async def cancel_run(request: web.Request) -> web.Response:
     The attempt is not broken off. If it ends the run, that end stands; else no other follows.
     """
     refuse_body(await read_json(request))
-    run = await engine_of(request).runs.cancel(*_read_id(request))
-    return json_response(run_document(run), status=202 if run.state is State.ATTEMPTING else 200)
+    runs, key = engine_of(request).runs, _read_id(request)
+
+    async def cancel(record: Record[Run] | None) -> Run:
+        return await runs.cancel(*key, record=record)
+
+    return response_of(await replied_once(request, cancel, _cancelled))
 
 
 @operation(
+    headers=(IDEMPOTENCY_KEY,),
     body=Body(shape=NOTHING),
     answers={202: Answer(RunDocument)},
     problems=(
         *("not_found", "run_planned", "run_attempting", "run_retry_wait", "run_skipped"),
-        *("run_cancelled", "deadline_passed", "schedule_deleted"),
+        *("run_cancelled", "deadline_passed", "schedule_deleted", *PROBLEMS_OF_ONCE),
     ),
 )
 async def replay_run(request: web.Request) -> web.Response:
@@ -105,8 +116,12 @@ async def replay_run(request: web.Request) -> web.Response:
     It keeps its key and its bytes, numbers its attempts on, and is granted attempts and age anew.
     """
     refuse_body(await read_json(request))
-    run = await engine_of(request).runs.replay(*_read_id(request))
-    return json_response(run_document(run), status=202)
+    runs, key = engine_of(request).runs, _read_id(request)
+
+    async def replay(record: Record[Run] | None) -> Run:
+        return await runs.replay(*key, record=record)
+
+    return response_of(await replied_once(request, replay, _replayed))
 
 
 def read_schedule(query: Fields, tenant: str) -> str | None:
@@ -159,6 +174,15 @@ def attempt_document(attempt: Attempt) -> AttemptDocument:
     except UnicodeDecodeError:
         document["response_base64"] = b64encode(outcome.response).decode()
     return document
+
+
+def _cancelled(run: Run) -> Reply:
+    status = 202 if run.state is State.ATTEMPTING else 200
+    return Reply(status=status, document=run_document(run))
+
+
+def _replayed(run: Run) -> Reply:
+    return Reply(status=202, document=run_document(run))
 
 
 def _text(outcome: Outcome) -> str:

@@ -194,10 +194,10 @@ class MemoryRuns:
         page = [run for _, run in found[:limit]]
         return page, found[limit - 1][0] if len(found) > limit else None
 
-    async def cancel(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+    async def cancel(self, schedule_id: str, scheduled_for_ms: int, *, record: None = None) -> Run:
         return await self._move(schedule_id, scheduled_for_ms, Event.CANCEL)
 
-    async def replay(self, schedule_id: str, scheduled_for_ms: int) -> Run:
+    async def replay(self, schedule_id: str, scheduled_for_ms: int, *, record: None = None) -> Run:
         return await self._move(schedule_id, scheduled_for_ms, Event.REPLAY)
 
     async def _move(self, schedule_id: str, scheduled_for_ms: int, event: Event) -> Run:

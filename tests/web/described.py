@@ -15,6 +15,8 @@ from engine.web.application import DESCRIPTION
 HERE = "urn:openapi"
 # What says that a method or an address is none of the document's.
 OUTSIDE = {404, 405}
+# What is no header of HTTP's own bookkeeping.
+OWN_HEADERS = {"ETag", "Location", "Idempotent-Replayed"}
 
 
 def check_described(
@@ -32,6 +34,8 @@ def check_described(
     answer = resolved(operation["responses"][str(status)])
     for name, header in answer.get("headers", {}).items():
         assert name in headers or not header.get("required"), f"{name} is missing"
+    for name in OWN_HEADERS & set(headers):
+        assert name in answer.get("headers", {}), f"{method} {template}: {name} is not described"
     if method != "HEAD":
         check_body(answer, headers.get("Content-Type", ""), body)
 

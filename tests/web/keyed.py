@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from engine.app import Engine
 from engine.clock import SystemClock
 from engine.config import Config
 from engine.core.access import Quotas, Scope
+from engine.core.model import Outcome
 from engine.testing import FakeTransport
 from engine.web.application import create_app
 from engine.web.server import Listener, Server, start_server
@@ -21,6 +22,7 @@ from tests.web.described import check_described
 
 ADMIN_KEY = "obk_operator_" + "0123456789abcdef" * 4
 TENANTS = ("acme", "globex")
+OK = Outcome(name="success", status=200)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +103,12 @@ def keyed_node(directory: Path) -> Iterator[Node]:
 
 
 @contextmanager
-def node_on(directory: Path, **settings: Any) -> Iterator[Node]:
+def node_on(
+    directory: Path, *, answer: Callable[[Any], Outcome] = lambda _: OK, **settings: Any
+) -> Iterator[Node]:
     """An engine on `directory`, keyless unless its settings say otherwise."""
     config = Config(data_dir=directory / "data", listen="127.0.0.1:0", **settings)
-    transport = FakeTransport(SystemClock())
+    transport = FakeTransport(SystemClock(), answer=answer)
     with asyncio.Runner() as runner:
         engine = Engine(config, transport=lambda: transport)
         runner.run(engine.__aenter__())

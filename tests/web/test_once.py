@@ -4,20 +4,27 @@ import asyncio
 import hashlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from engine.core.access import Scope
 from engine.core.json_text import compact_json
+from engine.core.model import Outcome
 from engine.store import answers
 from engine.web import schedules as schedule_handlers
+from engine.web.application import DESCRIPTION
 from tests.web.keyed import Node, keyed_node, node_on
 
 TARGET = {"url": "http://h.example/"}
 UNNAMED = {"cron": "0 0 1 1 *", "target": TARGET}
+KEYS = Draft202012Validator(
+    DESCRIPTION.document["paths"]["/v1/schedules"]["post"]["parameters"][0]["schema"]
+)
 SPAN = {"from": "2026-11-01T00:00:00Z", "to": "2099-01-01T00:00:00Z"}
 
 
@@ -120,6 +127,39 @@ def test_a_trigger_and_a_backfill_are_done_once(node):
     assert [run["trigger"] for run in runs] == ["manual"]
 
 
+def test_a_run_is_replayed_once_however_often_that_is_sent(tmp_path):
+    with node_on(tmp_path) as node:
+        run = ended_run(node, "succeeded", attempts=1)
+        first = keyless(node, f"/v1/runs/{run}:replay", once="a-1")
+        assert first.status == 202, first.text
+        wait_for(node, run, "succeeded", attempts=2)
+        for _ in range(2):
+            assert_given_again(keyless(node, f"/v1/runs/{run}:replay", once="a-1"), first)
+        wait_for(node, run, "succeeded", attempts=2)
+
+
+def test_a_run_is_cancelled_once_however_often_that_is_sent(tmp_path):
+    with node_on(tmp_path) as node:
+        keyless(node, "/v1/schedules", UNNAMED | {"name": "report"})
+        node.ask("PUT", "/v1/flows/h.example:80", body={"paused": True})
+        run = keyless(node, "/v1/schedules/report:trigger").json["id"]
+        first = keyless(node, f"/v1/runs/{run}:cancel", once="a-1")
+        assert (first.status, first.json["state"]) == (200, "cancelled")
+        assert_given_again(keyless(node, f"/v1/runs/{run}:cancel", once="a-1"), first)
+        assert keyless(node, f"/v1/runs/{run}:cancel", once="a-2").status == 409
+
+
+@pytest.mark.parametrize(("path", "status"), [("replay", 202), ("delete", 200)])
+def test_failed_runs_are_settled_once_however_often_that_is_sent(tmp_path, path, status):
+    with node_on(tmp_path, answer=lambda _: Outcome(name="http_error", status=404)) as node:
+        run = ended_run(node, "failed", attempts=1)
+        first = keyless(node, f"/v1/runs:{path}", once="a-1")
+        assert (first.status, first.json["count"]) == (status, 1)
+        if path == "replay":
+            wait_for(node, run, "failed", attempts=2)
+        assert_given_again(keyless(node, f"/v1/runs:{path}", once="a-1"), first)
+
+
 def test_a_key_is_shown_again_and_kept_nowhere(node, tmp_path):
     asked = {"tenant": "globex", "scope": "write"}
     first = post(node, "/v1/keys", asked, once="a-1")
@@ -171,11 +211,14 @@ def test_what_is_no_key_is_refused(node, key):
     answer = post(node, "/v1/schedules", UNNAMED, once=key)
     assert (answer.status, answer.json["code"]) == (400, "malformed")
     assert names(node) == []
+    assert not KEYS.is_valid(key)
 
 
 def test_quotes_are_not_part_of_the_key(node):
     first = post(node, "/v1/schedules", UNNAMED, once='"a-1"')
     assert post(node, "/v1/schedules", UNNAMED, once="a-1").text == first.text
+    assert KEYS.is_valid('"a-1"')
+    assert KEYS.is_valid("a-1")
 
 
 def test_answers_outlive_the_engine_and_go_after_a_day(tmp_path):
@@ -231,3 +274,30 @@ def test_the_next_owner_of_a_tenants_name_gets_none_of_its_answers(node):
         node.run(node.engine.keys.revoke(admin.split("_")[1]))
         node.ask("DELETE", "/v1/tenants/initech", key=node.keys["acme", Scope.ADMIN])
         node.ask("PUT", "/v1/tenants/initech", key=node.keys["acme", Scope.ADMIN], body={})
+
+
+def keyless(node: Node, path: str, body: Any = None, *, once: str | None = None) -> Any:
+    headers = {} if once is None else {"Idempotency-Key": once}
+    return node.ask("POST", path, body=body, headers=headers)
+
+
+def ended_run(node: Node, state: str, *, attempts: int) -> str:
+    """The id of a run that has been triggered and has ended."""
+    keyless(node, "/v1/schedules", UNNAMED | {"name": "report"})
+    run: str = keyless(node, "/v1/schedules/report:trigger").json["id"]
+    wait_for(node, run, state, attempts=attempts)
+    return run
+
+
+def wait_for(node: Node, run: str, state: str, *, attempts: int) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        found = node.ask("GET", f"/v1/runs/{run}").json
+        if (found["state"], found["attempt_count"]) == (state, attempts):
+            return
+        assert time.monotonic() < deadline, found
+
+
+def assert_given_again(again: Any, first: Any) -> None:
+    assert (again.status, again.text) == (first.status, first.text)
+    assert again.headers["Idempotent-Replayed"] == "true"

@@ -5,6 +5,7 @@ requests that nobody thought of in `test_schemathesis.py`.
 """
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -113,6 +114,16 @@ def test_the_page_lists_every_operation_and_takes_nothing_from_elsewhere(api):
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "<script" not in page
     assert not re.search(r"(src|href)=.?(https?:|//)", page)
+
+
+def test_every_route_but_those_of_health_may_find_too_many_connections():
+    def told(path: str) -> str:
+        return json.dumps(DESCRIPTION.document["paths"][path]["get"]["responses"].get("503"))
+
+    assert "too_many_connections" in told("/openapi.json")
+    assert "too_many_connections" in told("/docs")
+    assert "too_many_connections" in told("/v1/schedules")
+    assert "too_many_connections" not in told("/livez")
 
 
 def test_an_answer_that_is_not_described_is_seen():
