@@ -276,7 +276,9 @@ SELECT max(n) FROM number
 
 
 def request(body: bytes) -> HttpRequest:
-    return HttpRequest(url="http://receiver.test/", method="POST", headers=[], body=body)
+    return HttpRequest(
+        url="http://receiver.test/", method="POST", headers=[], body=body, tenant="a"
+    )
 
 
 def refuse_odd(sent: HttpRequest) -> Outcome:

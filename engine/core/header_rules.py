@@ -31,6 +31,7 @@ RESERVED_NAMES = frozenset(
         "upgrade",
         "expect",
         "forwarded",
+        "proxy",  # CGI makes HTTP_PROXY of it (CVE-2016-5385 and its kin).
         "idempotency-key",
         "x-scheduled-for",
         "x-fire-after",

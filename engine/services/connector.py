@@ -7,7 +7,7 @@ judged: aiohttp asks `socket_factory` for a socket for one address, given as num
 the socket to that very address. Where the answer is `Blocked` there is no socket, and so nothing
 that could send a packet; a literal, a name, a second answer and a retry all come by here.
 
-A name's addresses are judged once before, as its resolver gives them. That is for the outcome and
+A name's addresses are judged once before, as `names.py` gives them. That is for the outcome and
 not for safety: a refused address must not use up the tries of one that is allowed, nor hide how
 that one failed.
 
@@ -21,7 +21,7 @@ import socket
 import ssl
 from pathlib import Path
 
-from aiohttp import TCPConnector, ThreadedResolver
+from aiohttp import TCPConnector
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import AddrInfoType
@@ -29,14 +29,7 @@ from aiohttp.connector import AddrInfoType
 from engine.core.addresses import read_address
 from engine.core.egress import Refusal
 from engine.core.errors import ConfigError
-
-NAMES_CACHED = 1_000
-NAMES_KEPT_SECONDS = 10
-"""Resolved names: a herd asks once, a receiver that moves is found soon."""
-
-ADDRESSES_TRIED_MAX = 16
-"""Of a name's. Each that fails is tried again with those that follow, so that a name with 1,000
-addresses, which anybody can have, would be a flood of 500,000 connections at them."""
+from engine.services.names import Names
 
 
 class Blocked(OSError):
@@ -50,7 +43,8 @@ class Connector(TCPConnector):
     """aiohttp's connector, making `protocol` and connecting where `refusal` lets it.
 
     Its own pool stays empty: it would take the connection that rested longest, and has no bound.
-    `limit` guards only, since resting connections make way before it is reached.
+    `limit` guards only, since resting connections make way before it is reached. Nor does it keep
+    names: it would have one tenant's attempt wait for what another asked.
     """
 
     def __init__(
@@ -60,15 +54,14 @@ class Connector(TCPConnector):
         *,
         limit: int,
         tls: ssl.SSLContext | None,
-        resolver: AbstractResolver | None,
+        names: Names,
     ) -> None:
-        """`tls` None: the system's authorities; `resolver` None: the system's."""
+        """`tls` None: the system's authorities. Whoever made `names` closes it."""
         super().__init__(
             limit=limit,
             ssl=tls or True,
-            dns_cache_max_size=NAMES_CACHED,
-            ttl_dns_cache=NAMES_KEPT_SECONDS,
-            resolver=_Narrowed(resolver or ThreadedResolver(), refusal),
+            use_dns_cache=False,
+            resolver=_Narrowed(names, refusal),
             socket_factory=functools.partial(open_socket, refusal),
         )
         self._factory = functools.partial(protocol, loop=self._loop)
@@ -100,23 +93,38 @@ def trusting(ca_file: Path) -> ssl.SSLContext:
 
 
 class _Narrowed(AbstractResolver):
-    """A resolver's answers without what is refused."""
+    """What `names` knows, without what is refused."""
 
-    def __init__(self, resolver: AbstractResolver, refusal: Refusal) -> None:
-        self._resolver = resolver
+    def __init__(self, names: Names, refusal: Refusal) -> None:
+        self._names = names
         self._refusal = refusal
 
     async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = (await self._resolver.resolve(host, port, family))[:ADDRESSES_TRIED_MAX]
-        refusals = [_judge(self._refusal, each["host"], each["port"]) for each in found]
-        if refusals and None not in refusals:
+        found = await self._names.resolve(host)
+        refusals = [_judge(self._refusal, address, port) for address in found]
+        if None not in refusals:
             raise Blocked(refusals[0])
-        return [each for each, refused in zip(found, refusals, strict=True) if refused is None]
+        return [
+            _numeric(host, address, port)
+            for address, refused in zip(found, refusals, strict=True)
+            if refused is None
+        ]
 
     async def close(self) -> None:
-        await self._resolver.close()
+        pass
+
+
+def _numeric(name: str, address: str, port: int) -> ResolveResult:
+    return ResolveResult(
+        hostname=name,
+        host=address,
+        port=port,
+        family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+        proto=0,
+        flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+    )
 
 
 def _judge(refusal: Refusal, host: str, port: int) -> str | None:

@@ -51,7 +51,13 @@ def request_of(delivery: Delivery, signer: Signer) -> HttpRequest:
         now_ms=delivery.started_at_ms,
         body=target.body,
     )
-    return HttpRequest(url=target.url, method=target.method, headers=headers, body=target.body)
+    return HttpRequest(
+        url=target.url,
+        method=target.method,
+        headers=headers,
+        body=target.body,
+        tenant=claim.tenant,
+    )
 
 
 def judge(delivery: Delivery, outcome: Outcome, now_ms: int) -> Ended:

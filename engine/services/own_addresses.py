@@ -1,7 +1,9 @@
 """Where this process listens: what is delivered there would reach the engine from inside.
 
 A tenant who cannot reach the API, or whom it knows by where requests come from, could otherwise
-have the engine call itself.
+have the engine call itself, or what else its machine offers at that address to who comes from
+there. So the whole address is the engine's, with every port. Loopback is not: what listens there is
+no neighbour of the API's but the machine's own, and judged as loopback.
 """
 
 import socket
@@ -23,9 +25,11 @@ class OwnAddresses:
             self._listeners.add((ip_address(host), port))
 
     def hold(self, address: Address, port: int) -> bool:
-        """Whether a connection to `address` would be answered by the engine."""
+        """Whether the engine answers there, or at another port of the address."""
+        loopback = address.is_loopback or address.is_unspecified
         return any(
-            port == own_port and (address == own or (_is_any(address, own) and _is_here(address)))
+            (port == own_port or not loopback)
+            and (address == own or (_is_any(address, own) and _is_here(address)))
             for own, own_port in self._listeners
         )
 

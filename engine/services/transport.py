@@ -5,10 +5,9 @@ beforehand; of the response only the status, `Retry-After` and the body's first 
 Redirects, cookies, proxies, netrc, decompression and silent retries are each a way to send
 something else than what was signed, or to send it twice. So `aiohttp.ClientSession` is left out,
 and all of these with it: what is not there needs no switching off. aiohttp still does what is hard
-to do well: its connector (`connector.py`) resolves names, races addresses (RFC 8305) and speaks
-TLS, its parser (llhttp) reads responses. Between the two, `_Wire` writes a request in one piece and
-turns what comes back into an `Outcome` inside `data_received`: one future and one wake-up for each
-request.
+to do well: its connector (`connector.py`) races addresses (RFC 8305) and speaks TLS, its parser
+(llhttp) reads responses. Between the two, `_Wire` writes a request in one piece and turns what
+comes back into an `Outcome` inside `data_received`: one future and one wake-up for each request.
 
 Trade-off. This costs about a third of `session.post` and relies on what aiohttp does not promise:
 `TCPConnector._factory` makes the connector's protocols; `HttpResponseParser` feeds a message's
@@ -33,7 +32,6 @@ from aiohttp import (
     ClientSSLError,
     ClientTimeout,
 )
-from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError, HttpResponseParser, RawResponseMessage
@@ -44,6 +42,8 @@ from engine.core.egress import Refusal
 from engine.core.model import Outcome
 from engine.services.connector import Blocked, Connector
 from engine.services.keepalive import Resting
+from engine.services.lookup_threads import LookupThreads
+from engine.services.names import ASKING, Lookup, Names
 from engine.services.outgoing import read_route, request_bytes
 
 RESPONSE_READ_BYTES = 64 * 1024
@@ -72,7 +72,8 @@ _NO_TIMEOUT = ClientTimeout()
 
 @dataclass(slots=True, kw_only=True)
 class HttpRequest:
-    """What to send. `headers`: all but `Host`, `Content-Length` and the default `User-Agent`.
+    """What to send, and for which tenant. `headers`: all but `Host`, `Content-Length` and the
+    default `User-Agent`.
 
     The transport notes on it how far it came, in seconds of the event loop's clock: when there was
     a connection, when the first byte of a response. A wait that is cancelled leaves that behind.
@@ -82,6 +83,7 @@ class HttpRequest:
     method: str
     headers: list[tuple[str, str]]
     body: bytes
+    tenant: str
     connected_s: float | None = field(default=None, compare=False)
     answered_s: float | None = field(default=None, compare=False)
 
@@ -108,13 +110,15 @@ class AiohttpTransport:
         *,
         concurrency: int,
         tls: ssl.SSLContext | None = None,
-        resolver: AbstractResolver | None = None,
+        look_up: Lookup | None = None,
     ) -> None:
         """Needs the running loop. `refusal` judges every new connection; `concurrency`: sockets
-        open at once, busy and resting; `tls` and `resolver`: instead of the system's."""
+        open at once, busy and resting; `tls` and `look_up`: instead of the system's."""
         self._concurrency = concurrency
         self._loop = asyncio.get_running_loop()
-        self._connector = Connector(_Wire, refusal, limit=concurrency, tls=tls, resolver=resolver)
+        self._threads = LookupThreads()
+        self._names = Names(look_up or self._threads.look_up)
+        self._connector = Connector(_Wire, refusal, limit=concurrency, tls=tls, names=self._names)
         self._resting: Resting[_Wire] = Resting(limit_seconds=KEEPALIVE_SECONDS)
         self._sweeper: asyncio.TimerHandle | None = None
         self._busy = 0
@@ -129,6 +133,7 @@ class AiohttpTransport:
         try:
             wire = self._rested(route.origin)
             if wire is None:
+                ASKING.set(request.tenant)
                 wire = await self._connect(route.origin)
             request.connected_s = self._loop.time()
             outcome = await wire.exchange(request, data)
@@ -142,6 +147,8 @@ class AiohttpTransport:
     async def close(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
+        self._names.close()
+        self._threads.close()
         await self._connector.close()
 
     def _rested(self, origin: str) -> "_Wire | None":

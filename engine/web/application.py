@@ -32,6 +32,7 @@ from engine.web import (
 from engine.web.access import Route
 from engine.web.connection import keep_reserve
 from engine.web.expectations import close_uninvited
+from engine.web.framing import refuse_codings
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.ports import ENGINE, EngineFace
@@ -98,6 +99,7 @@ def create_app(engine: EngineFace) -> web.Application:
     app = web.Application(
         middlewares=[
             close_uninvited,
+            refuse_codings,
             answer_problems,
             keep_reserve,
             host_guard(engine.listen),

@@ -30,7 +30,7 @@ def host_guard(listen: str) -> Middleware:
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        host = request.headers.get("Host", "")
+        host = _authority(request)
         if on_loopback and not _is_local(host):
             raise Problem(
                 421, "host_not_allowed", "this engine answers to 127.0.0.1, [::1] and localhost"
@@ -45,6 +45,13 @@ def host_guard(listen: str) -> Middleware:
     return guard
 
 
+def _authority(request: web.Request) -> str:
+    """Whom the request is for: a target in absolute form says it instead of Host (RFC 9112
+    §3.2.2), and other readers on the way go by that too."""
+    absolute = _ABSOLUTE.match(request.raw_path)
+    return absolute["authority"] if absolute else request.headers.get("Host", "")
+
+
 def _is_local(host: str) -> bool:
     match = _HOST.fullmatch(host)
     if match is None:
@@ -57,4 +64,5 @@ def _is_local(host: str) -> bool:
         return False
 
 
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^/?#]*)")
 _HOST = re.compile(r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+))(?::[0-9]*)?")

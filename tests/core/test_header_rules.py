@@ -52,6 +52,7 @@ def test_a_name_that_is_no_token_is_refused(name):
         "Keep-Alive",
         "Upgrade",
         "Expect",
+        "Proxy",
         "Proxy-Authorization",
         "Proxy-Anything",
         "Forwarded",

@@ -109,7 +109,7 @@ def retry_after(data: bytes) -> None:
 
 def response(data: bytes) -> None:
     """What a receiver answers, in two pieces, becomes an outcome that can be decided upon."""
-    request = HttpRequest(url="http://h.example/", method="POST", headers=[], body=b"")
+    request = HttpRequest(url="http://h.example/", method="POST", headers=[], body=b"", tenant="a")
     answer = _Response(_Wire(LOOP), LOOP, request)
     cut = data[0] if data else 0
     outcome = answer.feed(data[1:cut]) or answer.feed(data[max(1, cut) :]) or answer.end(None)

@@ -153,8 +153,9 @@ def request(
     method: str = "POST",
     headers: Iterable[tuple[str, str]] = (),
     body: bytes = b"{}",
+    tenant: str = "default",
 ) -> HttpRequest:
-    return HttpRequest(url=url, method=method, headers=list(headers), body=body)
+    return HttpRequest(url=url, method=method, headers=list(headers), body=body, tenant=tenant)
 
 
 def success(response: bytes = b"ok", *, status: int = 200, cut: bool = False) -> Outcome:

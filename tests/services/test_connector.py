@@ -11,12 +11,11 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from aiohttp.abc import AbstractResolver
 
 from engine.core.egress import Egress, literal_of, read_opening
 from engine.core.errors import ConfigError
 from engine.core.url_rules import wire_url
-from engine.services import connector
+from engine.services import names
 from engine.services.connector import Blocked, open_socket, trusting
 from tests.services.loopback import OK, loopback, refused, request, success, transport
 from tests.services.test_transport import CERTIFICATE, server_tls
@@ -63,27 +62,14 @@ localhost LOCALHOST localhost. ｌocalhost ⓛⓞⓒⓐⓛⓗⓞⓢⓣ localhost
 """
 
 
-class Answers(AbstractResolver):
-    """A resolver that gives the same addresses to every question, or each of several in turn."""
+class Answers:
+    """A `Lookup` that gives the same addresses to every question, or each of several in turn."""
 
     def __init__(self, *answers):
         self._answers = cycle(answers)
 
-    async def resolve(self, host, port=0, family=socket.AF_INET):
-        return [
-            {
-                "hostname": host,
-                "host": address,
-                "port": port,
-                "family": socket.AF_INET6 if ":" in address else socket.AF_INET,
-                "proto": 0,
-                "flags": socket.AI_NUMERICHOST,
-            }
-            for address in next(self._answers)
-        ]
-
-    async def close(self):
-        pass
+    async def __call__(self, name):
+        return list(next(self._answers))
 
 
 @asynccontextmanager
@@ -120,7 +106,7 @@ def test_no_name_of_an_unreachable_address_is_connected_to(run):
     async def scenario():
         async with loopback(OK) as canary:
             for address in (*UNREACHABLE.split(), "fe80::1%lo", "::1%1"):
-                async with transport(refusal=KEYED, resolver=Answers([address])) as it:
+                async with transport(refusal=KEYED, look_up=Answers([address])) as it:
                     outcome = await it.send(request(f"http://a.example:{canary.port}/"))
                     assert outcome.name == "blocked", address
             assert canary.connections == 0
@@ -157,7 +143,7 @@ def test_no_spelling_of_a_loopback_address_is_connected_to(run):
     async def scenario():
         async with (
             loopback(OK) as canary,
-            transport(refusal=KEYED, resolver=Answers(["127.0.0.1"])) as it,
+            transport(refusal=KEYED, look_up=Answers(["127.0.0.1"])) as it,
         ):
             for spelling in SPELLINGS.split():
                 url = f"http://{spelling}:{canary.port}/"
@@ -181,12 +167,12 @@ def stored(url):
 
 
 def test_a_thousand_deliveries_to_a_name_that_turns_to_loopback_do_not_reach_it(run, monkeypatch):
-    monkeypatch.setattr(connector, "NAMES_KEPT_SECONDS", 0)  # Each delivery asks again.
+    monkeypatch.setattr(names, "NAMES_KEPT_SECONDS", 0)  # Each delivery asks again.
 
     async def scenario():
         async with public_and_canary() as (public, canary, refusal):
             turning = Answers(["127.0.0.2"], ["127.0.0.1"])
-            async with transport(refusal=refusal, resolver=turning) as it:
+            async with transport(refusal=refusal, look_up=turning) as it:
                 url = f"http://rebind.example:{public.port}/"
                 outcomes = [await it.send(request(url)) for _ in range(1_000)]
             assert {outcome.name for outcome in outcomes[::2]} == {"success"}
@@ -201,7 +187,7 @@ def test_of_a_name_with_allowed_and_refused_addresses_the_allowed_are_tried(run,
     async def scenario():
         async with public_and_canary() as (public, canary, refusal):
             for answer in ([*others, "127.0.0.2"], ["127.0.0.2", *others]):
-                async with transport(refusal=refusal, resolver=Answers(answer)) as it:
+                async with transport(refusal=refusal, look_up=Answers(answer)) as it:
                     url = f"http://both.example:{public.port}/"
                     assert await it.send(request(url)) == success()
             assert (len(public.requests), canary.connections) == (2, 0)
@@ -217,7 +203,7 @@ def test_an_allowed_address_that_fails_is_what_a_name_fails_of(run):
             port = closed.getsockname()[1]
         refusal = Egress(openings=(read_opening("127.0.0.2"),)).refusal
         for answer in (["127.0.0.2", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"]):
-            async with transport(refusal=refusal, resolver=Answers(answer)) as it:
+            async with transport(refusal=refusal, look_up=Answers(answer)) as it:
                 outcome = await it.send(request(f"http://both.example:{port}/"))
                 assert outcome.name == "connect_error"
 
@@ -226,8 +212,8 @@ def test_an_allowed_address_that_fails_is_what_a_name_fails_of(run):
 
 def test_a_name_with_refused_addresses_alone_says_what_would_allow_the_first(run):
     async def scenario():
-        resolver = Answers(["10.0.0.1", "::1", "127.0.0.1"])
-        async with transport(refusal=KEYED, resolver=resolver) as it:
+        look_up = Answers(["10.0.0.1", "::1", "127.0.0.1"])
+        async with transport(refusal=KEYED, look_up=look_up) as it:
             outcome = await it.send(request("https://inside.example/"))
             assert outcome.name == "blocked"
             assert outcome.error == (
@@ -246,7 +232,7 @@ def test_a_name_with_a_thousand_addresses_is_tried_at_a_few(run):
             return KEYED(address, port)
 
         crowd = Answers([f"10.0.{i >> 8}.{i & 255}" for i in range(1_000)])
-        async with transport(refusal=refusal, resolver=crowd) as it:
+        async with transport(refusal=refusal, look_up=crowd) as it:
             assert (await it.send(request("http://crowd.example/"))).name == "blocked"
         assert len(asked) == 16
 
@@ -258,7 +244,7 @@ def test_c50_every_way_to_write_a_private_address_ends_before_a_connection(run, 
     async def scenario():
         async with (
             loopback(OK) as canary,
-            transport(refusal=KEYED, resolver=Answers(["127.0.0.1"])) as it,
+            transport(refusal=KEYED, look_up=Answers(["127.0.0.1"])) as it,
         ):
             wire = stored(url.replace(":P/", f":{canary.port}/"))
             assert wire is None or (await it.send(request(wire))).name == "blocked"

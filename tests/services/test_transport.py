@@ -161,7 +161,7 @@ from engine.services.transport import AiohttpTransport, HttpRequest
 
 async def main():
     transport = AiohttpTransport(Egress(private=True).refusal, concurrency=2)
-    request = HttpRequest(url=sys.argv[1], method="POST", headers=[], body=b"{}")
+    request = HttpRequest(url=sys.argv[1], method="POST", headers=[], body=b"{}", tenant="a")
     print([(await transport.send(request)).name for _ in range(2)])
     await transport.close()
 

@@ -47,6 +47,29 @@ def test_cancelled_attempt_closes_its_connection_at_once(run, pieces):
     run(scenario())
 
 
+def test_three_hundred_names_that_are_never_answered_delay_no_other_tenant(run):
+    async def look_up(name):
+        if "hole" in name:
+            await asyncio.get_running_loop().create_future()
+        return ["127.0.0.1"]
+
+    async def scenario():
+        async with loopback(OK) as well, transport(concurrency=400, look_up=look_up) as it:
+            hung = [
+                asyncio.create_task(it.send(request(f"http://{i}.hole.example/", tenant="mallory")))
+                for i in range(300)
+            ]
+            for i in range(100):
+                url = f"http://{i}.example:{well.port}/"
+                assert await it.send(request(url, tenant="victim")) == success()
+            assert not any(attempt.done() for attempt in hung)
+            for attempt in hung:
+                attempt.cancel()
+            await asyncio.gather(*hung, return_exceptions=True)
+
+    run(scenario())
+
+
 def test_two_hundred_silent_receivers_do_not_stop_another(run):
     async def silence(line):
         await line.request()

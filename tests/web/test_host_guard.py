@@ -28,6 +28,31 @@ def test_a_rebound_name_is_refused(api, host):
     assert answer.problem["code"] == "host_not_allowed"
 
 
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://evil.example/livez", 421),
+        ("http://evil.example:8420/livez", 421),
+        ("HTTPS://evil.example/livez", 421),
+        ("http://127.0.0.1@evil.example/livez", 421),
+        ("http://evil.example@127.0.0.1/livez", 421),
+        ("http://127.0.0.1.evil.example?/livez", 421),
+        ("http://127.0.0.1/livez", 200),
+        ("http://localhost:8420/livez", 200),
+        ("http://[::1]/livez", 200),
+    ],
+)
+def test_a_target_in_absolute_form_is_judged_by_its_own_host(api, target, status):
+    head = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+    assert api.raw(head.encode()).startswith(b"HTTP/1.1 %d " % status)
+
+
+def test_the_host_of_an_absolute_form_is_the_one_that_an_origin_must_be(api):
+    head = f"POST http://localhost/v1/schedules HTTP/1.1\r\nHost: 127.0.0.1:{api.port}\r\n"
+    head += f"Origin: http://127.0.0.1:{api.port}\r\nContent-Length: 0\r\n"
+    assert b"cross_origin" in api.raw(f"{head}Connection: close\r\n\r\n".encode())
+
+
 def test_a_request_without_a_host_is_refused(api):
     assert api.raw(b"GET /livez HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.0 421 ")
 
