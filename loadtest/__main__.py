@@ -1,11 +1,15 @@
-"""The command line of the instrument."""
+"""The command line of the instrument.
+
+An option that a scenario or a mode would not heed is not taken, and every mistake is found before
+the first experiment begins.
+"""
 
 import json
 import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +17,7 @@ from typing import Any, get_args
 import click
 
 from engine.cli.options import Number
+from engine.core.document import NAME_RULE, is_name
 from loadtest import run_real, run_virtual
 from loadtest.figures import Figures, figures_of
 from loadtest.foresight import foresee
@@ -20,19 +25,26 @@ from loadtest.isolation import claims
 from loadtest.processes import LoadtestError
 from loadtest.report import write_report
 from loadtest.workload import (
+    OUTAGE_SECONDS,
     REALISTIC_MIX,
     SCHEDULES_MAX,
     SECONDS_MAX,
+    TIMEOUT_MS,
     Experiment,
     Scenario,
     Variant,
+    name_of,
     read_mix,
 )
 
 SECONDS = {"herd": 1, "shock": 1, "recovery": 300, "steady": 60, "fleet": 600}
 """The window when none is asked for: a herd is one instant, the others take minutes."""
 
-OUTAGE_SECONDS = {"recovery": 30, "shock": 60}
+DISK_MS = 2.0
+"""Of a crossing to the database's thread, in virtual time: a commit on a common SSD."""
+
+CHANCE_MS = 2_000
+"""So near to the timeout it is chance which comes first: requests reach a busy receiver late."""
 
 DESCRIPTIONS = {
     "herd": "Every schedule at :00: the top of the hour.",
@@ -47,7 +59,15 @@ def main() -> int:
     """Make the experiment that the command line asks for; the exit code."""
     # As Ctrl-C does: engine, receiver and the journal in memory end on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return int(_group(standalone_mode=False) or 0)
+    try:
+        return int(_group(standalone_mode=False) or 0)
+    except click.Abort:
+        return 130  # Ctrl-C: engine and receiver have ended on the way here.
+    except click.ClickException as error:
+        error.show()
+    except (LoadtestError, OSError) as error:
+        print(f"loadtest: {error}", file=sys.stderr)
+    return 2
 
 
 @click.group(
@@ -58,46 +78,96 @@ def _group() -> None:
     pass
 
 
-def _options(function: Callable[..., int]) -> Callable[..., int]:
-    for option in reversed(
-        (
-            click.option("--schedules", type=click.IntRange(1, SCHEDULES_MAX), default=10_000),
-            click.option("--jitter", type=click.IntRange(0, 900), default=60, help="Seconds."),
-            click.option("--rate", type=click.IntRange(1, 1_000_000), default=1_000),
-            click.option("--burst", type=click.IntRange(1), help="Default: a tenth of the rate."),
-            click.option("--concurrency", type=click.IntRange(1, 10_000), default=1_024),
-            click.option("--real", "mode", flag_value="real", help="Processes and sockets."),
-            click.option(
-                "--virtual", "mode", flag_value="virtual", default=True, help="Virtual time."
-            ),
-            click.option("--receivers", type=click.IntRange(1, 100), default=1),
-            click.option("--delay", type=click.IntRange(0, 60_000), default=0, help="ms."),
-            click.option("--fail-rate", type=Number(0, 1), default=0.0),
-            click.option("--seconds", type=click.IntRange(1, SECONDS_MAX), help="The window."),
-            click.option("--outage", type=click.IntRange(0, 86_400), help="Seconds."),
-            click.option("--mix", default=REALISTIC_MIX, help="Of a fleet, in percent by period."),
-            click.option(
-                "--disk",
-                type=Number(0, 1_000),
-                default=2.0,
-                help="Virtual ms of a crossing to the database's thread.",
-            ),
-            click.option("--compare", default="jitter", help="Of none,jitter,whole-second."),
-            click.option("--seed", help="Names, and all that follows from them; default: fresh."),
-            click.option("--out", type=click.Path(path_type=Path), required=True),
-            click.option("--keep", is_flag=True, help="Keep ledgers and journals."),
+def _variants(_: click.Context, __: click.Parameter, text: str) -> list[str]:
+    variants, known = text.split(","), get_args(Variant)
+    if not set(variants) <= set(known) or len(variants) > len(set(variants)):
+        raise click.BadParameter(f"{text!r} is not some of {','.join(known)}, each once")
+    return variants
+
+
+def _mix(_: click.Context, __: click.Parameter, text: str) -> str:
+    try:
+        read_mix(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return text
+
+
+def _seed(_: click.Context, __: click.Parameter, text: str | None) -> str:
+    seed = f"run-{secrets.token_hex(4)}" if text is None else text
+    if not is_name(name_of(seed, 0)):
+        raise click.BadParameter(f"{seed!r} begins the schedules' names: {NAME_RULE}")
+    return seed
+
+
+def _delay(_: click.Context, __: click.Parameter, ms: int) -> int:
+    low, high = TIMEOUT_MS - CHANCE_MS, TIMEOUT_MS + CHANCE_MS
+    if low < ms < high:
+        raise click.BadParameter(
+            f"{ms} ms may be more or less than the target's timeout of {TIMEOUT_MS} ms, "
+            f"as it happens: take {low} at most, or {high} at least"
         )
-    ):
-        function = option(function)
-    return function
+    return ms
+
+
+_COUNT = click.IntRange(1)
+_OPTIONS = (
+    click.option("--schedules", type=click.IntRange(1, SCHEDULES_MAX), default=10_000),
+    click.option("--jitter", type=click.IntRange(0, 900), default=60, help="Seconds."),
+    click.option("--rate", type=click.IntRange(1, 1_000_000), default=1_000),
+    click.option("--burst", type=_COUNT, help="Default: a tenth of the rate."),
+    click.option("--concurrency", type=click.IntRange(1, 10_000), default=1_024),
+    click.option("--real", is_flag=True, help="Processes and sockets."),
+    click.option("--virtual", is_flag=True, help="Virtual time, the default."),
+    click.option("--receivers", type=click.IntRange(1, 100), default=1),
+    click.option("--delay", type=click.IntRange(0, 60_000), default=0, callback=_delay, help="ms."),
+    click.option("--fail-rate", type=Number(0, 1), default=0.0),
+    click.option(
+        "--compare", default="jitter", callback=_variants, help="Of none,jitter,whole-second."
+    ),
+    click.option("--seed", callback=_seed, help="Begins every name; fresh by default."),
+    click.option(
+        "--disk",
+        type=Number(0, 1_000),
+        help="Virtual ms of a crossing to the database's thread; 2 by default.",
+    ),
+    click.option("--keep", is_flag=True, help="Keep ledgers and journals of --real."),
+    click.option(
+        "--out",
+        # Resolved: the processes of --real run in directories of their own.
+        type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
+        required=True,
+    ),
+)
+
+
+def _options_of(scenario: Scenario) -> Iterator[Callable[[Callable[..., int]], Callable[..., int]]]:
+    """What a scenario heeds, in the order of its help."""
+    yield from _OPTIONS
+    yield click.option(
+        "--seconds",
+        type=click.IntRange(1, SECONDS_MAX),
+        default=SECONDS[scenario],
+        help="The window.",
+    )
+    if scenario in OUTAGE_SECONDS:
+        outage = click.IntRange(0, 86_400)
+        yield click.option(
+            "--outage", type=outage, default=OUTAGE_SECONDS[scenario], help="Seconds."
+        )
+    if scenario == "fleet":
+        yield click.option(
+            "--mix", default=REALISTIC_MIX, callback=_mix, help="In percent by period."
+        )
 
 
 def _command(scenario: Scenario) -> None:
-    @_group.command(scenario, help=DESCRIPTIONS[scenario])
-    @_options
     def run(**options: Any) -> int:
-        out, keep = options.pop("out"), options.pop("keep")
-        return _make(_experiments(scenario, options), out, keep=keep)
+        return _make(_experiments(scenario, options), options["out"], keep=options["keep"])
+
+    for option in reversed(list(_options_of(scenario))):
+        run = option(run)
+    _group.command(scenario, help=DESCRIPTIONS[scenario])(run)
 
 
 for name in get_args(Scenario):
@@ -115,16 +185,15 @@ def isolation() -> int:
 
 
 def _experiments(scenario: Scenario, options: dict[str, Any]) -> list[Experiment]:
-    variants = options["compare"].split(",")
-    if unknown := set(variants) - set(get_args(Variant)):
-        raise click.UsageError(f"--compare takes none, jitter, whole-second, not {unknown}")
-    try:
-        read_mix(options["mix"])
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    if options["real"] and options["virtual"]:
+        raise click.UsageError("--real and --virtual are two modes: take one")
+    if options["real"] and options["disk"] is not None:
+        raise click.UsageError("--disk is of virtual time: a --real disk takes what it takes")
+    if options["keep"] and not options["real"]:
+        raise click.UsageError("--keep is of --real: virtual time has no ledger, and no journal")
     experiment = Experiment(
         scenario=scenario,
-        mode=options["mode"],
+        mode="real" if options["real"] else "virtual",
         schedules=options["schedules"],
         jitter_seconds=options["jitter"],
         rate=options["rate"],
@@ -133,48 +202,53 @@ def _experiments(scenario: Scenario, options: dict[str, Any]) -> list[Experiment
         receivers=options["receivers"],
         delay_ms=options["delay"],
         fail_rate=options["fail_rate"],
-        seed=options["seed"] or f"run-{secrets.token_hex(4)}",
-        seconds=options["seconds"] or SECONDS[scenario],
-        outage_seconds=options["outage"] or OUTAGE_SECONDS.get(scenario, 0),
-        disk_ms=options["disk"],
-        mix=options["mix"],
+        seed=options["seed"],
+        seconds=options["seconds"],
+        outage_seconds=options.get("outage", 0),
+        disk_ms=DISK_MS if options["disk"] is None else options["disk"],
+        mix=options.get("mix", REALISTIC_MIX),
     )
-    return [replace(experiment, variant=variant) for variant in variants]
+    return [replace(experiment, variant=variant) for variant in options["compare"]]
 
 
 def _make(experiments: list[Experiment], out: Path, *, keep: bool) -> int:
     """Make each, write figures and report; 1 when an invariant was broken."""
+    directories = [out / experiment.variant for experiment in experiments]
+    _prepare(directories)
     results: list[Figures] = []
-    for experiment in experiments:
+    for experiment, directory in zip(experiments, directories, strict=True):
         print(f"{experiment.scenario}, {experiment.variant}:", file=sys.stderr)
-        directory = out / experiment.variant
-        if directory.exists():
-            raise click.UsageError(f"{directory} is there already: name another --out")
-        directory.mkdir(parents=True)
         run = run_real.run if experiment.mode == "real" else run_virtual.run
-        results.append(figures_of(run(experiment, directory), foresee))
-        if not keep:
-            _clear(directory)
+        try:
+            results.append(figures_of(run(experiment, directory), foresee))
+        finally:
+            _clear(directory, keep=keep)
         (out / "figures.json").write_text(json.dumps(results, indent=1))
     write_report(results, out / "report.html")
     faults = sum(sum(result["faults"].values()) for result in results)
     return 1 if faults else 0
 
 
-def _clear(directory: Path) -> None:
-    """Remove what takes space, and the keys; the engine's log stays."""
-    shutil.rmtree(directory / "data", ignore_errors=True)
-    for name in ("ledger.ndjson", "signing.key", "master.key"):
+def _prepare(directories: list[Path]) -> None:
+    """Make them all, or none."""
+    for directory in directories:
+        if directory.exists():
+            raise click.UsageError(f"{directory} is there already: name another --out")
+    try:
+        for directory in directories:
+            directory.mkdir(parents=True)
+    except OSError as error:
+        raise click.UsageError(f"--out: {error}: name another place") from None
+
+
+def _clear(directory: Path, *, keep: bool) -> None:
+    """Remove the keys, and what takes space unless it is to be kept; the engine's log stays."""
+    for name in ("signing.key", "master.key"):
         (directory / name).unlink(missing_ok=True)
+    if not keep:
+        shutil.rmtree(directory / "data", ignore_errors=True)
+        (directory / "ledger.ndjson").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LoadtestError as error:
-        sys.exit(f"loadtest: {error}")
-    except click.Abort:
-        sys.exit(130)  # Ctrl-C: engine and receiver have ended on the way here.
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
+    sys.exit(main())

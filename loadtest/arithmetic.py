@@ -5,6 +5,7 @@ A load test that took these from the engine would call right whatever the engine
 
 import hmac
 from base64 import b32hexencode, b64encode
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
@@ -64,6 +65,16 @@ def scheduler_signature(key: bytes, public_id: str, scheduled_for: str, body: by
     """What `X-Scheduler-Signature` must hold."""
     message = f"{public_id}.{scheduled_for}.".encode() + body
     return "v1=" + hmac.digest(key, message, "sha256").hex()
+
+
+def signatures_hold(key: bytes, headers: Mapping[str, str], body: bytes) -> tuple[bool, bool]:
+    """Whether a request's `webhook-signature` and its `X-Scheduler-Signature` are right."""
+    webhook_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    public_id, instant = headers.get("X-Schedule-Id", ""), headers.get("X-Scheduled-For", "")
+    return (
+        headers.get("webhook-signature") == webhook_signature(key, webhook_id, timestamp, body),
+        headers.get("X-Scheduler-Signature") == scheduler_signature(key, public_id, instant, body),
+    )
 
 
 def unit(text: str) -> float:

@@ -7,7 +7,7 @@ occurrence or not, depending on how fast the API was.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from loadtest.arithmetic import text_of
@@ -26,6 +26,9 @@ SKIPPED = {"catch_up", "paused", "overlap", "superseded"}
 UNDER_WAY_MS = 2_000
 """From a request's arrival to its outcome on disk, at most, beside the receiver's own delay."""
 
+BREAKER_FAILURES = 10
+"""In a row, and a flow's breaker opens (SPEC §8): its runs wait, and no attempts are used up."""
+
 KINDS = {
     "lost": "owed, and neither sent nor accounted for",
     "invented": "sent or planned, and not owed",
@@ -42,8 +45,12 @@ KINDS = {
 
 @dataclass(slots=True)
 class Findings:
-    """How many faults of each kind, and sentences about the first."""
+    """How many faults of each kind, and sentences about the first.
 
+    `waiting`: owed runs that had not ended when watching did, and had a reason.
+    """
+
+    waiting: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     examples: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
@@ -102,9 +109,9 @@ def _join(
 ) -> Joined:
     columns = Joined(**{name: array("q") for name in Joined.__slots__})
     requests, runs = _places(e.requests.scheduled_for_ms), _places(e.runs.scheduled_for_ms)
-    owed = _owed(e, wanted)
+    owed, shut = _owed(e, wanted), _shut(e)
     for instant in sorted(requests.keys() | runs.keys() | owed.keys()):
-        herd = _Herd(e, instant, wanted, offsets, findings)
+        herd = _Herd(e, instant, wanted=wanted, offsets=offsets, shut=shut, findings=findings)
         herd.read_requests(requests.get(instant, ()))
         herd.read_runs(runs.get(instant, ()))
         for index in owed.get(instant, ()):
@@ -119,14 +126,17 @@ class _Herd:
         self,
         evidence: Evidence,
         instant: int,
+        *,
         wanted: Sequence[Wanted],
         offsets: Sequence[int],
+        shut: Set[int],
         findings: Findings,
     ) -> None:
         self._e = evidence
         self._instant = instant
         self._wanted = wanted
         self._offsets = offsets
+        self._shut = shut
         self._findings = findings
         self._requests: dict[int, list[Request]] = {}
         self._runs: dict[int, Run] = {}
@@ -161,7 +171,9 @@ class _Herd:
             return
         if run is not None and run.state == "skipped" and run.reason in SKIPPED:
             return
-        if run is None or not self._is_in_order(run, requests):
+        if run is not None and self._waits(run, requests):
+            self._findings.waiting += 1
+        elif run is None or not self._ended(run, requests):
             self._find("lost", index)
         columns.scheduled_for_ms.append(self._instant)
         columns.fire_after_ms.append(self._instant + self._offsets[index])
@@ -188,19 +200,32 @@ class _Herd:
 
     def _crashed(self, request: Request) -> bool:
         """Whether the engine died so soon after this request that its outcome was not on disk."""
-        crash_ms = self._e.experiment.delay_ms + UNDER_WAY_MS
+        crash_ms = self._e.experiment.attempt_ms + UNDER_WAY_MS
         return any(
             -self._e.grain_ms <= killed_ms - request.arrived_ms <= crash_ms
             for killed_ms in self._e.killed_ms
         )
 
-    def _is_in_order(self, run: Run, requests: Sequence[Request]) -> bool:
-        """Whether a run ended and its success was accepted, or its retry lies in the future."""
+    def _ended(self, run: Run, requests: Sequence[Request]) -> bool:
+        """Whether a run has failed, or succeeded and was accepted."""
         if run.state == "succeeded":
             return any(request.flags & ACCEPTED for request in requests)
-        if run.state == "retry_wait":
-            return run.next_ms > self._e.ended_ms
         return run.state == "failed"
+
+    def _waits(self, run: Run, requests: Sequence[Request]) -> bool:
+        """Whether a run had no business to have ended when watching did.
+
+        It is due later, its receiver's breaker is shut, or its last request was under way.
+        """
+        if run.state in ("planned", "retry_wait"):
+            is_shut = self._wanted[run.schedule].receiver in self._shut
+            return is_shut or run.next_ms > self._e.ended_ms
+        under_way_ms = self._e.experiment.attempt_ms + UNDER_WAY_MS
+        return (
+            run.state == "attempting"
+            and bool(requests)
+            and self._e.ended_ms - requests[-1].arrived_ms <= under_way_ms
+        )
 
     def _is_counted(self, index: int) -> bool:
         return any(
@@ -217,6 +242,23 @@ def _places(instants: Sequence[int]) -> dict[int, "array[int]"]:
     for place, instant in enumerate(instants):
         places[instant].append(place)
     return places
+
+
+def _shut(e: Evidence) -> set[int]:
+    """The receivers whose breaker may be open at the end: by their last answers, all failures.
+
+    A success opens the door when it is answered and its runs have got new times on disk.
+    """
+    failures: Counter[int] = Counter()
+    known_ms = e.ended_ms - e.experiment.attempt_ms - UNDER_WAY_MS
+    seen = e.requests
+    for arrived_ms, schedule, flags in zip(seen.arrived_ms, seen.schedule, seen.flags, strict=True):
+        receiver = schedule % e.experiment.receivers
+        if not flags & ACCEPTED:
+            failures[receiver] += 1
+        elif arrived_ms <= known_ms:
+            failures[receiver] = 0
+    return {receiver for receiver, count in failures.items() if count >= BREAKER_FAILURES}
 
 
 def _owed(e: Evidence, wanted: Sequence[Wanted]) -> dict[int, "array[int]"]:

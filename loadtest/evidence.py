@@ -13,7 +13,7 @@ from typing import NamedTuple
 from loadtest.workload import Experiment
 
 ACCEPTED = 1
-"""Flag of a request: it was answered with 2xx."""
+"""Flag of a request: it was answered with 2xx, and in time."""
 FORGED = 2
 """One of its two signatures is wrong."""
 WRONG_KEY = 4

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from loadtest.arithmetic import text_of
-from loadtest.checker import KINDS, Joined, check
+from loadtest.checker import KINDS, Findings, Joined, check
 from loadtest.evidence import Evidence
-from loadtest.workload import Experiment
+from loadtest.workload import OUTAGE_SECONDS, Experiment
 
 CURVE_BINS_MAX = 1_200
 """Bins of a picture's whole window; a bin of several seconds shows its busiest one."""
@@ -64,7 +64,7 @@ def figures_of(evidence: Evidence, forecaster: Forecaster | None = None) -> Figu
         "says": _what_it_says(e),
         "experiment": asdict(e),
         "command": command_of(e),
-        "totals": _totals(evidence, joined),
+        "totals": _totals(evidence, joined, findings),
         "faults": {kind: findings.counts[kind] for kind in KINDS},
         "examples": dict(findings.examples),
         "lateness_ms": _distribution(_where(late, joined.fresh)),
@@ -85,6 +85,8 @@ def figures_of(evidence: Evidence, forecaster: Forecaster | None = None) -> Figu
         "phase": _phase(joined),
         "digest": evidence.digest,
     }
+    shown = result["herd"]["served"], result["window"]["served"]
+    result["busiest_second_served"] = max(map(max, shown))
     if evidence.outage_ms:
         result["after_outage"] = _after(evidence.outage_ms[1], served_ms)
     if forecaster:
@@ -104,10 +106,11 @@ def command_of(e: Experiment) -> str:
         "delay": e.delay_ms,
         "fail-rate": e.fail_rate,
         "seconds": e.seconds,
-        "outage": e.outage_seconds,
         "seed": e.seed,
         "compare": e.variant,
     }
+    if e.scenario in OUTAGE_SECONDS:
+        flags["outage"] = e.outage_seconds
     if e.scenario == "fleet":
         flags["mix"] = e.mix
     if e.mode == "virtual":
@@ -149,16 +152,15 @@ def _what_it_says(e: Experiment) -> str:
     return "measured on this machine: real engine, real sockets, real disk"
 
 
-def _totals(evidence: Evidence, joined: Joined) -> Figures:
+def _totals(evidence: Evidence, joined: Joined, findings: Findings) -> Figures:
     arrived = sum(ms >= 0 for ms in joined.arrived_ms)
     requests = evidence.requests.arrived_ms
-    ends = evidence.runs.states()
     return {
         "owed": len(joined.arrived_ms),
         "arrived": arrived,
         "requests": len(requests),
-        "given_up": ends["failed"],
-        "waiting": ends["retry_wait"],
+        "given_up": evidence.runs.states()["failed"],
+        "waiting": findings.waiting,
         "first_request": text_of(min(requests)) if requests else None,
         "last_request": text_of(max(requests)) if requests else None,
         "load_seconds": round(evidence.load_seconds, 3),
@@ -321,9 +323,13 @@ def _phase(joined: Joined) -> list[int]:
 
 
 def _after(instant_ms: int, served_ms: Sequence[int]) -> Figures:
-    """What followed an outage, from the first request on: who is back is found by asking."""
+    """What followed an outage, from the first request on: who is back is found by asking.
+
+    Its seconds are the calendar's, as everywhere: two grids would give two busiest seconds.
+    """
     rest = _within(served_ms, instant_ms, 2**62)
-    span = (rest[0], rest[-1] + 1) if rest else (instant_ms, instant_ms + 1)
+    first_ms, last_ms = (rest[0], rest[-1]) if rest else (instant_ms, instant_ms)
+    span = first_ms // 1_000 * 1_000, last_ms + 1
     return {"requests": len(rest), "seconds": (span[1] - span[0]) / 1_000, **_bins(rest, span)}
 
 

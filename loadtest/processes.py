@@ -44,6 +44,13 @@ class LoadtestError(Exception):
     """The experiment could not be made; the sentence says why and what to do."""
 
 
+def write_key(path: Path, key: bytes) -> None:
+    """Write a key in hexadecimal digits, for its owner alone to read."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(key.hex())
+
+
 class Receiver:
     """`receiver.py` in a process of its own."""
 
@@ -113,9 +120,7 @@ class Engine:
     def start(self, clock_ms: int) -> None:
         """Start a process whose calendar begins at `clock_ms`; returns when it listens."""
         e = self._experiment
-        descriptor = os.open(self._master_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        os.write(descriptor, self.master.hex().encode())
-        os.close(descriptor)
+        write_key(self._master_file, self.master)
         command = [sys.executable, "-m", "engine", "run", "--listen", "127.0.0.1:0"]
         command += ["--data-dir", str(self.data_dir), "--clock-start", text_of(clock_ms)]
         command += ["--rate", str(e.rate), "--burst", str(e.burst)]
@@ -131,7 +136,7 @@ class Engine:
                 env={
                     **os.environ,
                     "PYTHONPATH": str(ROOT),
-                    "OFFBEAT_MASTER_KEY_FILE": str(self._master_file.absolute()),
+                    "OFFBEAT_MASTER_KEY_FILE": str(self._master_file),
                     "OFFBEAT_JITTER__SUBSECOND": str(e.subsecond).lower(),
                     "OFFBEAT_HISTORY__RUNS": "1000000000",  # What is pruned cannot be checked.
                 },

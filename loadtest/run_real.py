@@ -15,7 +15,7 @@ from loadtest import journal
 from loadtest.arithmetic import signing_key
 from loadtest.evidence import Evidence
 from loadtest.ledger import lines_in, read_ledger
-from loadtest.processes import Engine, LoadtestError, Receiver
+from loadtest.processes import Engine, LoadtestError, Receiver, write_key
 from loadtest.progress import Advance, stage
 from loadtest.workload import Experiment, count_owed, patience_ms, schedules
 
@@ -35,11 +35,15 @@ SETTLED_MS = 1_000
 
 
 def run(experiment: Experiment, directory: Path) -> Evidence:
-    """Make the experiment in `directory`; raises `LoadtestError` when it cannot be made."""
+    """Make the experiment in `directory`; raises `LoadtestError` when it cannot be made.
+
+    The processes run in directories of their own, so that a relative one would be three.
+    """
+    assert directory.is_absolute()
     began = time.monotonic()
     engine = Engine(directory, experiment)
     receiver = Receiver(directory, experiment)
-    receiver.key_file.write_text(signing_key(engine.master).hex())
+    write_key(receiver.key_file, signing_key(engine.master))
     with receiver:
         try:
             return _run(experiment, engine, receiver, began)
@@ -62,7 +66,7 @@ def _run(e: Experiment, engine: Engine, receiver: Receiver, began: float) -> Evi
     engine.stop()
     return Evidence(
         experiment=e,
-        requests=read_ledger(receiver.ledger, engine.calendar),
+        requests=read_ledger(receiver.ledger, engine.calendar, in_time=e.in_time),
         runs=journal.runs(engine.data_dir),
         starts_ms=journal.starts(engine.data_dir),
         counted=journal.counted(engine.data_dir),

@@ -13,6 +13,7 @@ calendar go on without it.
 import asyncio
 import gc
 import logging
+import secrets
 import tempfile
 import time
 from collections.abc import Iterator
@@ -30,11 +31,12 @@ from engine.core.model import Outcome
 from engine.services.transport import HttpRequest
 from engine.testing import VirtualClock, VirtualLoop, run_virtual
 from loadtest import journal
-from loadtest.arithmetic import key_of, ms_of, unit
-from loadtest.evidence import ACCEPTED, FRESH, WRONG_KEY, Evidence, Request, Requests
-from loadtest.processes import LoadtestError
+from loadtest.arithmetic import signatures_hold, signing_key, unit
+from loadtest.evidence import Evidence, Requests
+from loadtest.ledger import request_of
+from loadtest.processes import LoadtestError, write_key
 from loadtest.progress import stage
-from loadtest.workload import Experiment, index_of, patience_ms, schedules
+from loadtest.workload import Experiment, patience_ms, schedules
 
 LEAD_MS = 20_000
 """The calendar before the window: the lookahead of 5 s and a quiet moment."""
@@ -58,18 +60,20 @@ def run(experiment: Experiment, _directory: Path) -> Evidence:
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     place = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="loadtest-", dir=place) as name:
-        world = _World(experiment, Path(name) / "data", began)
+        world = _World(experiment, Path(name), began)
         return run_virtual(world.run, experiment.from_ms - LEAD_MS)
 
 
 class _Receivers:
-    """Receivers without a network: a transport that remembers and answers."""
+    """Receivers without a network: a transport that judges, remembers and answers."""
 
-    def __init__(self, experiment: Experiment, clock: VirtualClock) -> None:
+    def __init__(self, experiment: Experiment, clock: VirtualClock, key: bytes) -> None:
         self.requests = Requests()
         self.digest = sha256()
         self.is_down = False
         self._clock = clock
+        self._key = key
+        self._in_time = experiment.in_time
         self._fail_rate = experiment.fail_rate
         self._delay_seconds = experiment.delay_ms / 1_000
 
@@ -80,19 +84,13 @@ class _Receivers:
             self._fail_rate > 0 and unit(f"{key}|{attempt}") < self._fail_rate
         )
         now_ms = self._clock.now_ms()
-        scheduled_for_ms = ms_of(headers["X-Scheduled-For"])
-        has_key = key == key_of(headers["X-Schedule-Id"], scheduled_for_ms)
         self.digest.update(f"{now_ms} {key} {attempt} {failed:d}\n".encode())
         self.requests.add(
-            Request(
+            request_of(
+                headers,
                 arrived_ms=now_ms,
-                schedule=index_of(headers["X-Schedule-Name"]),
-                scheduled_for_ms=scheduled_for_ms,
-                fire_after_ms=ms_of(headers["X-Fire-After"]),
-                attempt=int(attempt),
-                flags=(0 if failed else ACCEPTED)
-                | (0 if has_key else WRONG_KEY)
-                | (FRESH if headers["X-Trigger"] == "schedule" else 0),
+                is_accepted=self._in_time and not failed,
+                is_signed=all(signatures_hold(self._key, headers, request.body)),
             )
         )
         loop = asyncio.get_running_loop()
@@ -109,9 +107,10 @@ class _Receivers:
 class _World:
     """One experiment in virtual time."""
 
-    def __init__(self, experiment: Experiment, data_dir: Path, began: float) -> None:
+    def __init__(self, experiment: Experiment, directory: Path, began: float) -> None:
         self._e = experiment
-        self._data_dir = data_dir
+        self._data_dir = directory / "data"
+        self._master_file = directory / "master.key"
         self._began = began
         self._cpu_began = time.process_time()
         self._killed: list[int] = []
@@ -121,7 +120,9 @@ class _World:
     async def run(self, clock: VirtualClock) -> Evidence:
         e = self._e
         self._clock = clock
-        self._receivers = _Receivers(e, clock)
+        master = secrets.token_bytes(32)
+        write_key(self._master_file, master)
+        self._receivers = _Receivers(e, clock, signing_key(master))
         loading = time.monotonic()
         engine = self._engine()
         async with engine:
@@ -159,6 +160,7 @@ class _World:
     def _engine(self) -> Engine:
         config = Config(
             data_dir=self._data_dir,
+            master_key_file=self._master_file,
             rate=self._e.rate,
             burst=self._e.burst,
             concurrency=self._e.concurrency,

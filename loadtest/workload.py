@@ -25,6 +25,9 @@ SCHEDULES_MAX = 2_000_000
 SECONDS_MAX = 7 * 86_400
 """Bounds of an experiment: what a workstation's memory and an afternoon hold."""
 
+OUTAGE_SECONDS = {"recovery": 30, "shock": 60}
+"""Of the scenarios that have one, when nobody says how long."""
+
 REALISTIC_MIX = "1m=10,5m=20,15m=15,1h=35,1d=20"
 """Of a fleet, in percent by period."""
 
@@ -36,6 +39,9 @@ GRACE_SECONDS = 60
 
 RETRIES_SECONDS = 700
 """For the eight attempts of the default policy: their longest waits add up to 635 s."""
+
+ATTEMPTS_MAX, TIMEOUT_MS, PARALLELISM = 8, 15_000, 20
+"""What a schedule and a flow get when nobody says otherwise (SPEC §4 and §8)."""
 
 FRESH_SHARE = 10
 """In `recovery`, one schedule in so many runs each minute: does catch-up get in its way?"""
@@ -84,6 +90,16 @@ class Experiment:
     @property
     def subsecond(self) -> bool:
         return self.variant != "whole-second"
+
+    @property
+    def in_time(self) -> bool:
+        """Whether receivers answer before the target's timeout ends the attempt."""
+        return self.delay_ms < TIMEOUT_MS
+
+    @property
+    def attempt_ms(self) -> int:
+        """How long an attempt lasts, the network left out."""
+        return min(self.delay_ms, TIMEOUT_MS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +152,7 @@ def schedules(experiment: Experiment) -> Iterator[Wanted]:
         period_s, phase_s = _rhythm(experiment, index)
         yield Wanted(
             index=index,
-            name=f"{experiment.seed}-{index:07}",
+            name=name_of(experiment.seed, index),
             period_s=period_s,
             phase_s=phase_s,
             jitter_seconds=_jitter(experiment, period_s),
@@ -153,12 +169,20 @@ def count_owed(experiment: Experiment) -> int:
 def patience_ms(experiment: Experiment) -> int:
     """How long after the window its last run may end before watching does.
 
-    Jitter, twice what the bucket takes for a herd of everything, an outage with the catch-up after
-    it, and a grace for retries.
+    Jitter, twice what bucket and receivers take for a herd of everything, an outage with the
+    catch-up after it, and a grace for retries.
     """
     e = experiment
-    grace = RETRIES_SECONDS if e.fail_rate or e.scenario == "shock" else GRACE_SECONDS
-    return 1_000 * (e.jitter + 2 * e.schedules // e.rate + 3 * e.outage_seconds + grace)
+    grace_ms = GRACE_SECONDS * 1_000
+    if e.fail_rate or e.scenario == "shock" or not e.in_time:
+        grace_ms = RETRIES_SECONDS * 1_000 + ATTEMPTS_MAX * e.attempt_ms
+    seconds = e.jitter + 2 * e.schedules // e.rate + 3 * e.outage_seconds
+    return 1_000 * seconds + 2 * _answering_ms(e) + grace_ms
+
+
+def name_of(seed: str, index: int) -> str:
+    """The name of the schedule at this place."""
+    return f"{seed}-{index:07}"
 
 
 def index_of(name: str) -> int:
@@ -179,6 +203,16 @@ def read_mix(text: str) -> list[tuple[int, int]]:
     if sum(percent for _, percent in pairs) != 100:
         raise ValueError(f"the percentages of {text!r} do not add up to 100")
     return pairs
+
+
+def _answering_ms(e: Experiment) -> int:
+    """What receivers take to answer everything, as many at a time as their flows may ask.
+
+    Nothing, when none answers in time: a breaker soon stands before each, and no wait would do.
+    """
+    if not e.delay_ms or not e.in_time:
+        return 0
+    return count_owed(e) * e.delay_ms // min(e.concurrency, PARALLELISM * e.receivers)
 
 
 def _rhythm(experiment: Experiment, index: int) -> tuple[int, int]:

@@ -86,6 +86,32 @@ def test_a_retry_that_is_overdue_at_the_end_is_lost_and_one_to_come_is_not(evide
     assert faults(evidence) == {"lost": 1}
 
 
+@pytest.mark.parametrize(("failures", "found"), [(10, {}), (9, {"lost": 1})])
+def test_an_overdue_retry_waits_when_its_receivers_breaker_may_be_open(evidence, failures, found):
+    evidence.ended_ms += 10_000
+    evidence.runs.dispositions.append(("retry_wait", None, "schedule"))
+    evidence.runs.disposition[0] = len(evidence.runs.dispositions) - 1
+    evidence.runs.next_ms[0] = evidence.ended_ms
+    for place in range(200 - failures, 200):
+        evidence.requests.flags[place] &= ~ACCEPTED
+        run = list(evidence.runs.schedule).index(evidence.requests.schedule[place])
+        evidence.runs.disposition[run] = evidence.runs.disposition[0]
+        evidence.runs.next_ms[run] = evidence.ended_ms + 1
+    _, findings = check(evidence)
+    assert (findings.counts, findings.waiting) == (found, failures + 1 - len(found))
+
+
+@pytest.mark.parametrize(("later_ms", "found"), [(0, {}), (1, {"lost": 1})])
+def test_an_attempt_under_way_at_the_end_is_lost_only_when_it_should_have_ended(
+    evidence, later_ms, found
+):
+    last = evidence.requests.at(199)
+    evidence.runs.dispositions.append(("attempting", None, "schedule"))
+    place = list(evidence.runs.schedule).index(last.schedule)
+    evidence.runs.disposition[place] = len(evidence.runs.dispositions) - 1
+    assert faults(replace(evidence, ended_ms=last.arrived_ms + 2_000 + later_ms)) == found
+
+
 def test_a_request_before_its_time_is_early(evidence):
     evidence.requests.arrived_ms[0] = evidence.requests.fire_after_ms[0] - 1
     assert faults(evidence) == {"early": 1}

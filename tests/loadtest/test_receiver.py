@@ -28,6 +28,7 @@ def send(receiver: Receiver, *, attempt: int = 1, body: bytes = BODY, port: int 
     connection = HTTPConnection("127.0.0.1", receiver.ports[port], timeout=10)
     headers = {
         "Idempotency-Key": "k",
+        "webhook-id": "k",
         "X-Schedule-Id": "sch_1",
         "X-Scheduled-For": "2027-01-12T12:00:00Z",
         "X-Attempt": str(attempt),

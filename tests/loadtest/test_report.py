@@ -62,6 +62,23 @@ def test_a_forecast_is_drawn_and_named(tmp_path: Path):
     assert 'class="forecast line"' in text
 
 
+def test_headline_table_and_picture_agree_on_the_busiest_second(tmp_path: Path):
+    figures = figures_of(made(scenario="shock", outage_seconds=60))
+    write_report([figures], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    busiest = max(figures["herd"]["served"])
+    assert busiest > figures["stages"]["served"]["1s"]["busiest"], "it comes after the outage"
+    assert f"<b>{busiest}</b><span>busiest second served" in text
+    assert f"<td>busiest second served</td><td>{busiest}</td>" in text
+    assert f"<td>after the outage, busiest second</td><td>{busiest} = " in text
+
+
+def test_what_still_waits_is_said_beside_the_verdict(tmp_path: Path):
+    figures = figures_of(made(delay_ms=60_000, schedules=30))
+    write_report([figures], tmp_path / "r.html")
+    assert "30 runs had not ended when watching did" in (tmp_path / "r.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("ms", "words"), [(0, "0 ms"), (999, "999 ms"), (1_500, "1.5 s"), (180_000, "3 min")]
 )

@@ -12,6 +12,7 @@ from loadtest.workload import (
     Wanted,
     count_owed,
     index_of,
+    patience_ms,
     read_mix,
     schedules,
 )
@@ -69,6 +70,22 @@ def test_any_hundred_of_a_fleet_hold_the_whole_mix():
 def test_a_fleet_jitters_by_a_tenth_of_the_period_at_most():
     fleet = schedules(experiment(scenario="fleet", schedules=100, jitter_seconds=60))
     assert {w.period_s: w.jitter_seconds for w in fleet}[60] == 6
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 60),
+        ({"jitter_seconds": 5}, 65),
+        ({"fail_rate": 0.1}, 700),
+        ({"delay_ms": 2_000}, 60 + 2 * 200 * 2 // 20),
+        ({"delay_ms": 2_000, "receivers": 100}, 60 + 2 * 200 * 2 // 64),
+        ({"delay_ms": 60_000}, 700 + 8 * 15),
+    ],
+)
+def test_what_may_take_long_is_waited_for(settings, seconds):
+    given = {"jitter_seconds": 0, "rate": 1_000_000, **settings}
+    assert patience_ms(experiment(**given)) // 1_000 == seconds
 
 
 @pytest.mark.parametrize("text", ["1h=20", "2m=100", "1h", "h=100", "1h=60,1d=41"])
