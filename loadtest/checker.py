@@ -215,11 +215,13 @@ class _Herd:
     def _waits(self, run: Run, requests: Sequence[Request]) -> bool:
         """Whether a run had no business to have ended when watching did.
 
-        It is due later, its receiver's breaker is shut, or its last request was under way.
+        Its retry is due later, its receiver's breaker is shut, or its last request was under way.
+        Never sent and due later is no reason: all that may take is watched.
         """
         if run.state in ("planned", "retry_wait"):
             is_shut = self._wanted[run.schedule].receiver in self._shut
-            return is_shut or run.next_ms > self._e.ended_ms
+            is_later = run.state == "retry_wait" and run.next_ms > self._e.ended_ms
+            return is_shut or is_later
         under_way_ms = self._e.experiment.attempt_ms + UNDER_WAY_MS
         return (
             run.state == "attempting"
@@ -247,16 +249,21 @@ def _places(instants: Sequence[int]) -> dict[int, "array[int]"]:
 def _shut(e: Evidence) -> set[int]:
     """The receivers whose breaker may be open at the end: by their last answers, all failures.
 
-    A success opens the door when it is answered and its runs have got new times on disk.
+    A success opens the door when it is answered and its runs have got new times on disk, and only
+    that of a probe: one that was under way when the last failure was answered does not.
     """
     failures: Counter[int] = Counter()
+    failed_ms: dict[int, int] = {}
     known_ms = e.ended_ms - e.experiment.attempt_ms - UNDER_WAY_MS
     seen = e.requests
     for arrived_ms, schedule, flags in zip(seen.arrived_ms, seen.schedule, seen.flags, strict=True):
         receiver = schedule % e.experiment.receivers
         if not flags & ACCEPTED:
             failures[receiver] += 1
-        elif arrived_ms <= known_ms:
+            failed_ms[receiver] = arrived_ms + e.experiment.attempt_ms
+        elif failures[receiver] < BREAKER_FAILURES or (
+            failed_ms[receiver] <= arrived_ms <= known_ms
+        ):
             failures[receiver] = 0
     return {receiver for receiver, count in failures.items() if count >= BREAKER_FAILURES}
 

@@ -34,7 +34,7 @@ def test_no_scenario_breaks_an_invariant(settings):
     assert min(joined.arrived_ms) > 0
 
 
-@pytest.mark.parametrize("delay_ms", [0, 5_000])
+@pytest.mark.parametrize("delay_ms", [0, 5_000, 13_000])
 def test_receivers_that_fail_nearly_always_are_the_fault_of_no_engine(delay_ms):
     evidence = made(schedules=60, receivers=4, fail_rate=0.9, delay_ms=delay_ms)
     _, findings = check(evidence)
