@@ -6,8 +6,9 @@ lookahead; served follows. Manual runs, edits within the lookahead and catch-up 
 elsewhere and show in served alone.
 
 Beside them, by second: attempts that are retries or catch-up, runs that ended without any, seconds
-in which the first due run had waited for long, and those of them in which there were tokens all the
-same.
+in which the first due run had waited for long, and those of them in which fewer attempts had
+started meanwhile than the bucket allows. Tokens that happen to be there say little: a loop that
+wakes late lets a few gather, and of a small bucket a single one is the half.
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from engine.core.amplification import (
 )
 from engine.core.forecast_audit import Happened
 from engine.core.model import Unserved
+from engine.core.population import OFFSET_SECONDS_MAX
+from engine.core.recurrence import sustained
 
 SECONDS_KEPT = 4_600
 """An hour, and the 900 s by which jitter may follow its instant, and the lookahead."""
@@ -39,6 +42,13 @@ FINE_SECONDS_MAX = 60
 HELD_AFTER_MS = 1_000
 """A due run that is not claimed within it waits for something: tokens, or a slot."""
 
+BUSY = 0.8
+"""Of the rate: a bucket that grants less while runs wait is not what they wait for. A loop that is
+late loses a few percent of its tokens."""
+
+BUSY_SECONDS_MAX = 10
+"""Looked back on to see it, while the first due run waits: enough for a rate of 1 a second."""
+
 UNSPREAD_SECONDS = 2
 """Runs of one instant within fewer bins were not spread, and are measured against"""
 
@@ -51,14 +61,16 @@ class Figures:
     """A window: `seconds` bins from `start_ms`, and what was served meanwhile and until it is read.
 
     `runs` were planned within `jitter_seconds`, which is how far the window's herd was spread, as
-    seen. `attempts`, `retries` and `catch_ups` are starts; `held_seconds` those in which a due run
-    had waited over a second, `idle_seconds` those of them in which tokens were left.
+    seen. `sustained` are the runs a second that recur around it (`recurrence`). `attempts`,
+    `retries` and `catch_ups` are starts; `held_seconds` those in which a due run had waited over a
+    second, `idle_seconds` those of them in which the bucket could have granted more.
     """
 
     start_ms: int
     seconds: int
     runs: int
     jitter_seconds: int
+    sustained: float
     demand: StageFigures
     planned: StageFigures
     served: StageFigures
@@ -148,16 +160,16 @@ class Curves:
         """A run ended without an attempt."""
         self._unserved[reason].add(at_ms)
 
-    def sample(self, now_ms: int, *, oldest_due_ms: int | None, spare_tokens: bool) -> None:
-        """Once a second: since when the first due run waits, and whether tokens are left."""
+    def sample(self, now_ms: int, *, oldest_due_ms: int | None, rate: int) -> None:
+        """Once a second: since when the first due run waits; `rate` is the bucket's."""
         if oldest_due_ms is not None and now_ms - oldest_due_ms >= HELD_AFTER_MS:
             self._held.add(now_ms)
-            if spare_tokens:
+            if self._is_idle(now_ms, (now_ms - oldest_due_ms) // 1_000, rate):
                 self._idle.add(now_ms)
 
     def window(self, start_ms: int, *, seconds: int, now_ms: int) -> Figures:
-        """Any window, as if its runs were one herd spread over it."""
-        return self._figures(start_ms, seconds, now_ms, spread_seconds=seconds)
+        """Any window, as if its runs were one herd spread over it, that came alone."""
+        return self._figures(start_ms, seconds, now_ms, spread_seconds=seconds, sustained=0.0)
 
     def herd(self, instant_ms: int, *, last_ms: int, now_ms: int) -> Figures:
         """The herd of an instant, whose last run was planned for `last_ms`, as far as it has come.
@@ -169,7 +181,9 @@ class Curves:
         bins = spread_ms // 1_000 + 1
         elapsed = max(1, (now_ms - instant_ms) // 1_000)
         seconds = min(bins if bins > UNSPREAD_SECONDS else SPREAD_SECONDS, elapsed)
-        return self._figures(instant_ms, seconds, now_ms, spread_seconds=-(-spread_ms // 1_000))
+        spread_seconds = -(-spread_ms // 1_000)
+        recurring = self._sustained(instant_ms, is_whole=last_ms <= now_ms)
+        return self._figures(instant_ms, seconds, now_ms, spread_seconds, sustained=recurring)
 
     def happened(self, start_ms: int, seconds: int, *, late: bool) -> Happened:
         """What a forecast of a window is held against."""
@@ -186,7 +200,22 @@ class Curves:
             },
         )
 
-    def _figures(self, start_ms: int, seconds: int, now_ms: int, spread_seconds: int) -> Figures:
+    def _is_idle(self, now_ms: int, waited_seconds: int, rate: int) -> bool:
+        """Whether fewer started than the bucket grants, by more than the one that is under way."""
+        seconds = min(waited_seconds, BUSY_SECONDS_MAX)
+        started = sum(self.served.fine.window(now_ms - seconds * 1_000, seconds * 1_000 // FINE_MS))
+        return started + 1 < BUSY * rate * seconds
+
+    def _sustained(self, instant_ms: int, *, is_whole: bool) -> float:
+        known_ms = max(instant_ms - OFFSET_SECONDS_MAX * 1_000, self._since_ms)
+        before = max(0, instant_ms // 1_000 - known_ms // 1_000)
+        first_ms = instant_ms - before * 1_000
+        demand = self.demand.seconds.window(first_ms, before + OFFSET_SECONDS_MAX + 1)
+        return sustained(demand, before, is_whole=is_whole)
+
+    def _figures(
+        self, start_ms: int, seconds: int, now_ms: int, spread_seconds: int, *, sustained: float
+    ) -> Figures:
         observed = max(seconds, (now_ms - start_ms) // 1_000)
         spread_bins = max(1, min(spread_seconds, seconds))
         return Figures(
@@ -194,6 +223,7 @@ class Curves:
             seconds=seconds,
             runs=sum(self.planned.seconds.window(start_ms, spread_bins)),
             jitter_seconds=spread_seconds,
+            sustained=sustained,
             demand=self.demand.figures(start_ms, seconds, self._since_ms),
             planned=self.planned.figures(start_ms, seconds, self._since_ms),
             served=self.served.figures(start_ms, seconds, self._since_ms),

@@ -23,12 +23,16 @@ from engine.core.bucket_simulation import Bucket, Delays
 from engine.core.flow_limits import SCALE, FlowLimit, FlowPassage
 from engine.core.limited_passage import LimitedPassage
 from engine.core.population import Outlook
+from engine.core.recurrence import sustained
 
 DELAY_LIMIT_MS = 2_000
 """SPEC §8: p99 of first attempt - fire_after, normally,"""
 
 HERD_DELAY_LIMIT_MS = 15_000
 """and for herds at :00."""
+
+EVEN = 1.1
+"""Times the backlog that an even herd leaves behind: what comes faster at first has more."""
 
 MINUTE_SECONDS = 60
 SPAN_SECONDS_MAX = 86_400
@@ -55,6 +59,9 @@ class Crush:
 
     `runs` fall due over `due_seconds`: what the closed forms call N and J. They wait for the
     engine's bucket, or for the limit of their flow; `millirate` leave in a thousand seconds.
+
+    `even`: they come evenly enough for the closed forms. `sustained`: the runs a second that recur
+    around its largest herd (`recurrence`); 0 behind the limit of a flow.
     """
 
     start_s: int
@@ -63,6 +70,13 @@ class Crush:
     due_seconds: int
     millirate: int
     limit: FlowLimit | None
+    even: bool
+    sustained: float
+
+    @property
+    def recurs(self) -> bool:
+        """Whether more come again and again than may leave: jitter only moves them on."""
+        return SCALE * self.sustained > self.millirate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,13 +267,18 @@ def _crush(outlook: Outlook, passage: LimitedPassage, worst: Minute) -> Crush:
     while end + 1 < len(backlog) and backlog[end]:
         end += 1
     due = [second for second in range(start, end + 1) if planned[second]]
+    runs, due_seconds = sum(planned[start : end + 1]), _densest(planned, due)
+    waiting = max(backlog[start : end + 1]) * (1 if queue.limit else SCALE)
+    largest = max(range(start, end + 1), key=outlook.demand.__getitem__)
     return Crush(
         start_s=outlook.start_s + start,
         seconds=end + 1 - start,
-        runs=sum(planned[start : end + 1]),
-        due_seconds=_densest(planned, due),
+        runs=runs,
+        due_seconds=due_seconds,
         millirate=queue.millirate,
         limit=queue.limit,
+        even=waiting <= EVEN * (SCALE * runs - queue.millirate * due_seconds),
+        sustained=0.0 if queue.limit else sustained(outlook.demand, largest),
     )
 
 

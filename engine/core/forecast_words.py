@@ -45,7 +45,10 @@ def judge(forecast: Forecast) -> Verdict:
 
 
 def _remedy(sentence: str, crush: Crush, limit_ms: int) -> Verdict:
-    """Closed forms: near enough for a first step; a what-if computes it beside everything else."""
+    """Closed forms, for herds that they fit: near enough for a first step, and told as such. The
+    least that does, beside everything else, is a what-if's to find."""
+    if crush.recurs:
+        return _too_often(sentence, crush)
     runs, millirate = crush.runs * SCALE, crush.millirate
     jitter = max(jitter_min(runs, millirate, limit_ms), crush.due_seconds + 1)
     rate = max(rate_min(crush.runs, crush.due_seconds, limit_ms), millirate // SCALE + 1)
@@ -53,6 +56,12 @@ def _remedy(sentence: str, crush: Crush, limit_ms: int) -> Verdict:
     enough = f"about {rate:,} a second"
     if crush.limit and crush.limit.cause == "parallelism":
         enough = f"about {-(-rate * SCALE * crush.limit.burst // millirate):,}"
+    if jitter <= OFFSET_SECONDS_MAX and not crush.even:
+        advice = (
+            f"Spread these runs further, or raise {raised}: they come too unevenly for a figure "
+            "here, and a what-if tells the least jitter and rate that do."
+        )
+        return Verdict(name="alignment", sentence=sentence, advice=advice)
     if jitter <= OFFSET_SECONDS_MAX:
         advice = (
             f"Spread these runs over {jitter} s or more (they fall due within "
@@ -62,6 +71,14 @@ def _remedy(sentence: str, crush: Crush, limit_ms: int) -> Verdict:
     advice = (
         f"Raise {raised} to {enough}, or move schedules to other times: even "
         f"{OFFSET_SECONDS_MAX} s of jitter, the most there is, would not do."
+    )
+    return Verdict(name="volume", sentence=sentence, advice=advice)
+
+
+def _too_often(sentence: str, crush: Crush) -> Verdict:
+    advice = (
+        f"Raise the rate above {crush.sustained:,.1f} a second, which is what recurs, or run less "
+        "often: until then the backlog grows, whatever the jitter."
     )
     return Verdict(name="volume", sentence=sentence, advice=advice)
 

@@ -14,16 +14,13 @@ from typing import NamedTuple
 from engine.core.bucket_simulation import Bucket
 from engine.core.forecast import Crush, excess, foresee
 from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Outlook, Singles, draw, minus
-from engine.core.spreading import Deadlines, demand_of, spread, together
+from engine.core.spreading import JITTER_STEPS, Deadlines, demand_of, spread, together
 
 CHANGES_MAX = 5
 """As many as a person would make in one sitting."""
 
 CANDIDATES_MAX = 10
 """Timetables tried: some turn out to buy nothing, and each costs a tenth of a second or two."""
-
-JITTER_STEPS = (30, 60, 120, 300, 600, 900)
-"""What is proposed: figures that people choose, each about twice the one before."""
 
 ENOUGH_PERCENT = 90
 """A smaller jitter is proposed when it buys this much of what the largest buys."""
@@ -76,7 +73,7 @@ def advise(
         if not left or len(changes) == CHANGES_MAX:
             break
         crush = foresee(outlook, bucket, from_s=from_s).crush
-        crowd = _heaviest(candidates, crush) if crush else None
+        crowd = _heaviest(candidates, crush) if crush and not crush.recurs else None
         if crowd is None:
             break
         candidates.remove(crowd)

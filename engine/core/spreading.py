@@ -16,8 +16,12 @@ from itertools import accumulate, chain, repeat
 from operator import sub
 
 from engine.core.bucket_simulation import Bucket
-from engine.core.forecast import MINUTE_SECONDS, excess, jitter_min, rate_min
+from engine.core.forecast import MINUTE_SECONDS, excess, rate_min
 from engine.core.population import OFFSET_SECONDS_MAX, Crowd, Outlook, is_herd, plus
+from engine.core.recurrence import sustained
+
+JITTER_STEPS = (30, 60, 120, 300, 600, 900)
+"""Where the search looks first: herds of calendars recur at one of these, or a few times it."""
 
 RATE_GRAIN = 256
 """A rate is found to 0.4 %: closer than any load is known."""
@@ -85,19 +89,32 @@ def together(a: Outlook, b: Outlook) -> Outlook:
 
 
 def least_jitter(rest: Outlook, demand: Demand, bucket: Bucket, *, from_s: int) -> int | None:
-    """The least jitter for `demand`, beside `rest`, that keeps the objective; None: 900 does not.
+    """The least jitter for `demand`, beside `rest`, that keeps the objective; None: none does.
 
-    Taken to grow better with jitter, which it does but for runs moved into another herd's way.
+    Up to the interval at which herds recur more jitter is better. Beyond it a herd moves into the
+    next one's way, and only whole intervals are even again. So the first of `JITTER_STEPS` or of
+    the shortest interval that does is taken, and the least from the step before searched below it:
+    what does between two steps that do not is not seen. Herds that recur faster than they leave
+    (`recurrence`) are not spread beyond the interval: it would only move them out of the span.
     """
     end_s = rest.start_s + len(rest.planned)
+    total, largest, interval = _recurring(rest, demand)
+    most = OFFSET_SECONDS_MAX
+    if sustained(total, largest) > bucket.rate:
+        most = min(most, interval)
 
     def keeps(seconds: int) -> bool:
         outlook = together(rest, spread(demand, seconds, rest.start_s, end_s))
         return not excess(outlook, bucket, from_s=from_s, enough=1)
 
-    herd = max(rest.planned) + max((max(r.values(), default=0) for r in demand.values()), default=0)
-    guess = min(OFFSET_SECONDS_MAX, jitter_min(herd, bucket.rate))
-    return _least(keeps, guess, low=0, most=OFFSET_SECONDS_MAX)
+    low = 0
+    for step in sorted({*JITTER_STEPS, interval}):
+        if low <= step <= most:
+            found = _least(keeps, step, low=low, most=step)
+            if found is not None:
+                return found
+            low = step + 1
+    return None
 
 
 def least_rate(outlook: Outlook, bucket_at: Callable[[int], Bucket], *, from_s: int) -> int:
@@ -142,6 +159,19 @@ def _least(
         else:
             too_low = middle
     return enough
+
+
+def _recurring(rest: Outlook, demand: Demand) -> tuple[list[int], int, int]:
+    """All demand by second, the second of the largest herd of `demand`, and the shortest interval
+    between two of them."""
+    own = [0] * len(rest.demand)
+    for runs in demand.values():
+        for instant, count in runs.items():
+            own[instant - rest.start_s] += count
+    seconds = [second for second, count in enumerate(own) if count]
+    largest = max(seconds, key=own.__getitem__, default=0)
+    interval = min(map(sub, seconds[1:], seconds), default=OFFSET_SECONDS_MAX)
+    return plus(rest.demand, own), largest, interval
 
 
 def _busiest_minute(planned: list[int]) -> int:

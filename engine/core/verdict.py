@@ -2,11 +2,12 @@
 
 The question behind the words: would spreading help? An *alignment* is runs that come together and
 need not, so jitter helps. *Volume* is more work than the bucket can start in time, however it is
-spread. The others say that neither is the matter, or what made the load in the first place.
+spread: one herd too large for any jitter, or herds that recur faster than they leave. The others
+say that neither is the matter, or what made the load in the first place.
 
-They are asked in the order of what excuses what. Tokens left over while runs wait acquit planner
-and bucket, whatever made the load: *downstream*. Then shocks, since a herd of retries or of
-catch-up is no fault of the timetable. Then silence, then the herd itself.
+They are asked in the order of what excuses what. A bucket that could have granted more while runs
+waited acquits planner and bucket, whatever made the load: *downstream*. Then shocks, since a herd
+of retries or of catch-up is no fault of the timetable. Then silence, then the herd itself.
 
 The thresholds are set on synthetic draws (tests/core/test_verdict.py), not on anyone's production.
 """
@@ -40,7 +41,7 @@ HELD_SHARE = 0.5
 """Of the seconds: what lasts for half of a window is its rule and not its accident."""
 
 DOWNSTREAM_SECONDS_MIN = 3
-"""Seconds with waiting runs beside free tokens: fewer are a slow commit or a pause of the loop."""
+"""Seconds of waiting with less started than the bucket grants: fewer are a slow commit."""
 
 JITTER_SECONDS_MAX = 900
 """The widest jitter that a schedule may have (SPEC §4)."""
@@ -85,6 +86,8 @@ def _herd(figures: Figures, rate: int, burst: int) -> Verdict:
     """Herd or not, and whether spreading would help."""
     herd_min = max(burst, int(rate * HERD_SECONDS))
     is_herd = _stands_out(figures.demand, herd_min)
+    if is_herd and figures.sustained > rate:
+        return _recurring(figures, rate)
     is_aligned = is_herd and _is_aligned(figures, rate, herd_min)
     needed = jitter_needed_seconds(figures.runs, rate=rate)
     if volume(figures.runs, rate=rate, jitter_seconds=figures.jitter_seconds) > 1:
@@ -202,6 +205,17 @@ def _volume(figures: Figures, rate: int) -> Verdict:
     )
 
 
+def _recurring(figures: Figures, rate: int) -> Verdict:
+    return Verdict(
+        name=VerdictName.VOLUME,
+        sentence=f"{figures.demand.busiest:,} runs share one second, and their like comes again: "
+        f"{figures.sustained:,.1f} a second in the mean, where {rate:,} may start; runs waited in "
+        f"{figures.held_seconds} of {figures.observed_seconds} s.",
+        advice=f"Raise the rate above {figures.sustained:,.1f}, or run less often: until then the "
+        "backlog grows, whatever the jitter.",
+    )
+
+
 def _retry_storm(figures: Figures) -> Verdict:
     return Verdict(
         name=VerdictName.RETRY_STORM,
@@ -225,7 +239,7 @@ def _downstream(figures: Figures) -> Verdict:
     return Verdict(
         name=VerdictName.DOWNSTREAM,
         sentence=f"Due runs waited in {figures.held_seconds} of {figures.observed_seconds} s, in "
-        f"{figures.idle_seconds} of them beside unused tokens: slots, receivers or flows bind.",
+        f"{figures.idle_seconds} of them with the bucket unused: slots, receivers or flows bind.",
         advice="Look for slow receivers, and for flows that are limited, paused or broken; else "
         "raise concurrency. Neither jitter nor a higher rate helps.",
     )

@@ -227,10 +227,9 @@ class Monitor:
         if now_ms < self._sampled_ms - TICK_MS:
             self._begin_anew(now_ms)
         self._sampled_ms = now_ms
-        spare = self._tokens() >= max(1, self._burst // 2)
         # Less than a burst may wait for reasons of its own: a flow that is paused, a closed door.
         oldest_ms = self._oldest_due_ms() if self._ready() > self._burst else None
-        self._curves.sample(now_ms, oldest_due_ms=oldest_ms, spare_tokens=spare)
+        self._curves.sample(now_ms, oldest_due_ms=oldest_ms, rate=self._rate)
         if _hour_of(now_ms) > self._hour_ms:
             self._hour_ms = _hour_of(now_ms)
             self._herd(self._hour_ms)  # It is recorded even when nothing is planned for it.

@@ -74,12 +74,8 @@ class Stream:
             missing = 1 - min(self.burst, tokens + (ready_ms - at_ms) * self.rate / 1_000)
             start_ms = ready_ms + max(0.0, missing) * 1_000 / self.rate
             while sampled_ms < min(start_ms, until_ms):
-                level = min(self.burst, tokens + max(0, sampled_ms - at_ms) * self.rate / 1_000)
-                self.curves.sample(
-                    sampled_ms,
-                    oldest_due_ms=run_due_ms if run_due_ms <= sampled_ms else None,
-                    spare_tokens=level >= max(1, self.burst // 2),
-                )
+                oldest_ms = run_due_ms if run_due_ms <= sampled_ms else None
+                self.curves.sample(sampled_ms, oldest_due_ms=oldest_ms, rate=self.rate)
                 sampled_ms += 1_000
             tokens = min(self.burst, tokens + (start_ms - at_ms) * self.rate / 1_000) - 1
             at_ms = start_ms

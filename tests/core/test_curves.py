@@ -1,5 +1,7 @@
 """The three curves hold what the hooks say, over the window that a herd deserves."""
 
+import pytest
+
 from engine.core.curves import Curves
 
 TOP_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -52,13 +54,36 @@ def test_starts_are_counted_by_what_they_are() -> None:
 
 def test_a_second_counts_as_held_when_a_due_run_has_waited_for_one() -> None:
     curves = Curves(TOP_MS)
-    waits = [(None, True), (0, True), (1_000, True), (1_000, False), (999, True)]
-    for second, (waited_ms, spare) in enumerate(waits):
+    for second, waited_ms in enumerate([None, 0, 999, 1_000, 5_000]):
         now_ms = TOP_MS + second * 1_000
         oldest_ms = None if waited_ms is None else now_ms - waited_ms
-        curves.sample(now_ms, oldest_due_ms=oldest_ms, spare_tokens=spare)
-    figures = curves.window(TOP_MS, seconds=5, now_ms=TOP_MS + 5_000)
-    assert (figures.held_seconds, figures.idle_seconds) == (2, 1)
+        curves.sample(now_ms, oldest_due_ms=oldest_ms, rate=10)
+    assert curves.window(TOP_MS, seconds=5, now_ms=TOP_MS + 5_000).held_seconds == 2
+
+
+@pytest.mark.parametrize(
+    ("rate", "waited_seconds", "started", "idle"),
+    [
+        (10, 1, 6, 1),
+        (10, 1, 7, 0),  # One more is under way, and a fifth is what late wake-ups may lose.
+        (100, 2, 158, 1),
+        (100, 2, 159, 0),
+        (2, 1, 1, 0),
+        (1, 10, 6, 1),
+        (1, 99, 7, 0),  # No further back than ten seconds.
+    ],
+)
+def test_a_held_second_is_idle_when_less_started_than_the_bucket_grants(
+    rate: int, waited_seconds: int, started: int, idle: int
+) -> None:
+    curves = Curves(TOP_MS)
+    for number in range(started):
+        back_ms = 1_000 * min(waited_seconds, 10) * (number + 1) // (started + 1)
+        curves.start(TOP_MS + 30_000 - back_ms, trigger="schedule", attempt=1)
+    oldest_ms = TOP_MS + 30_000 - 1_000 * waited_seconds
+    curves.sample(TOP_MS + 30_000, oldest_due_ms=oldest_ms, rate=rate)
+    figures = curves.window(TOP_MS, seconds=60, now_ms=TOP_MS + 60_000)
+    assert (figures.held_seconds, figures.idle_seconds) == (1, idle)
 
 
 def test_a_minute_of_hundredths_shows_what_a_second_hides() -> None:

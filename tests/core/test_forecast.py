@@ -1,6 +1,7 @@
 """Forecasts, held against the closed forms, and the verdicts on them."""
 
 from dataclasses import replace
+from functools import reduce
 
 import pytest
 
@@ -103,6 +104,28 @@ def test_a_herd_that_no_spreading_can_cure_is_called_volume():
     verdict = judge(foresee(herd(100_000, 60), Bucket(rate=100, burst=10), from_s=NOON))
     assert verdict.name == "volume"
     assert "Raise the rate to about 1,331 a second" in verdict.advice
+
+
+def test_no_figure_is_given_for_runs_that_come_too_unevenly_for_the_closed_form():
+    outlook = together(herd(1_500, 60), herd(1_900, 2))
+    verdict = judge(foresee(outlook, Bucket(rate=100, burst=10), from_s=NOON))
+    assert verdict.name == "alignment"
+    # A what-if finds 114; the closed form, which takes the runs as even, would say 101.
+    assert "a what-if tells the least jitter and rate" in verdict.advice
+    assert "about" not in verdict.advice
+
+
+@pytest.mark.parametrize(
+    ("runs", "jitter_seconds", "name"),
+    [(2_800, 6, "volume"), (2_800, 60, "volume"), (2_300, 6, "alignment")],
+)
+def test_herds_that_recur_faster_than_they_leave_are_volume(
+    runs: int, jitter_seconds: int, name: str
+):
+    minutely = (herd(runs, jitter_seconds, NOON + 60 * minute) for minute in range(10))
+    verdict = judge(foresee(reduce(together, minutely), Bucket(rate=40, burst=4), from_s=NOON))
+    assert verdict.name == name
+    assert ("Raise the rate above 46.7 a second" in verdict.advice) == (name == "volume")
 
 
 SLOW = FlowLimit(

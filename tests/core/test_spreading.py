@@ -67,6 +67,19 @@ def test_there_is_no_least_jitter_when_900_seconds_are_too_few_or_deadlines_too_
     assert least_jitter(NOTHING, {900: {NOON: 100}}, bucket, from_s=NOON) == 0
 
 
+@pytest.mark.parametrize(
+    ("runs", "jitter_seconds"), [(300, 28), (500, 48), (550, 53), (580, 56), (605, None)]
+)
+def test_the_least_jitter_of_minutely_herds_is_looked_for_below_their_interval_first(
+    runs: int, jitter_seconds: int | None
+):
+    # At 550 a minute, 53 to 62 s do, 63 to 104 s do not. 605 are more than leave in a minute.
+    demand = {900: {NOON + 60 * minute: runs for minute in range(60)}}
+    nothing = draw([], Singles(), NOON, NOON + 3600)
+    found = least_jitter(nothing, demand, Bucket(rate=10, burst=1), from_s=NOON)
+    assert found == jitter_seconds
+
+
 @pytest.mark.parametrize("runs", [90_000, 3_000, 1])
 def test_the_least_rate_is_that_of_the_closed_form(runs: int):
     outlook = spread({900: {NOON: runs}}, 60, NOON, NOON + 2000)

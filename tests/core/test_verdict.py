@@ -123,15 +123,15 @@ def test_volume_is_what_jitter_cannot_help(
     ("idle_seconds", "word"),
     [(30, VerdictName.DOWNSTREAM), (29, VerdictName.CATCH_UP)],
 )
-def test_waiting_beside_free_tokens_is_downstream_whatever_made_the_load(
+def test_waiting_beside_an_unused_bucket_is_downstream_whatever_made_the_load(
     idle_seconds: int, word: VerdictName
 ) -> None:
     stream = Stream(rate=1_000, seed="shocked")
     for second in range(60):
         at_ms = TOP_MS + second * 1_000
-        for _ in range(10):
+        for _ in range(10 if second < idle_seconds else 1_000):
             stream.curves.start(at_ms, trigger="catch_up", attempt=1)
-        stream.curves.sample(at_ms, oldest_due_ms=at_ms - 5_000, spare_tokens=second < idle_seconds)
+        stream.curves.sample(at_ms + 990, oldest_due_ms=at_ms - 10, rate=stream.rate)
     figures = stream.curves.window(TOP_MS, seconds=60, now_ms=TOP_MS + 60_000)
     assert (figures.held_seconds, figures.idle_seconds) == (60, idle_seconds)
     assert stream.judge(figures).name == word
@@ -186,3 +186,28 @@ def test_an_uneven_spread_matters_when_the_bucket_cannot_follow(
     figures = stream.curves.herd(TOP_MS, last_ms=stream.last_ms, now_ms=TOP_MS + 75_000)
     assert figures.planned.amplification > 2 * figures.planned.noise_floor
     assert stream.judge(figures).name == word
+
+
+@pytest.mark.parametrize("rate", [2, 9, 10, 19, 20, 30, 39, 40])
+def test_a_herd_that_the_bucket_alone_holds_back_is_aligned_at_small_rates_too(rate: int) -> None:
+    stream = Stream(rate=rate, seed="small")
+    stream.herd(10 * rate, 0)
+    assert stream.judge(stream.of_herd()).name == VerdictName.ALIGNMENT
+
+
+@pytest.mark.parametrize("jitter_seconds", [0, 6, 60])
+@pytest.mark.parametrize(
+    ("runs", "is_too_much"),
+    [(2_400, False), (2_401, True), (2_800, True)],
+)
+def test_herds_that_recur_faster_than_they_leave_are_volume_whatever_their_jitter(
+    runs: int, is_too_much: bool, jitter_seconds: int
+) -> None:
+    stream = Stream(rate=40, seed="minutely", begun_ms=TOP_MS - 30_000)
+    stream.herd(runs, jitter_seconds)
+    stream.herd(runs, jitter_seconds, at_ms=TOP_MS + 60_000)
+    last_ms = TOP_MS + max(0, 1_000 * jitter_seconds - 1)
+    figures = stream.curves.herd(TOP_MS, last_ms=last_ms, now_ms=TOP_MS + 75_000)
+    verdict = stream.judge(figures)
+    assert (verdict.name == VerdictName.VOLUME) == is_too_much, verdict
+    assert ("whatever the jitter" in verdict.advice) == is_too_much

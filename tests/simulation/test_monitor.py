@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from engine.core.document import read_schedule
 from engine.core.identity import parse_instant
 from engine.core.model import Outcome
@@ -46,6 +48,49 @@ def test_records_outlive_the_engine_that_made_them(directory: Path) -> None:
             assert record.timetables == (("0 * * * * UTC", 1_000),)
             await world.until("2026-11-30T13:01:20Z")
             assert [r.runs for r in await engine.monitor.records(10)] == [1_000, 1_000]
+
+    simulate(main, directory, "2026-11-30T11:59:30Z")
+
+
+@pytest.mark.parametrize("rate", [2, 10, 30])
+def test_a_herd_behind_a_small_bucket_is_aligned_and_not_downstream(
+    directory: Path, rate: int
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine(rate=rate) as engine:
+            runs = [
+                put(
+                    engine,
+                    f"h-{number}",
+                    cron="0 * * * *",
+                    jitter_seconds=0,
+                    flow_key=f"flow-{number % 4}",
+                )
+                for number in range(10 * rate)
+            ]
+            await asyncio.gather(*runs)
+            await world.until("2026-11-30T12:01:20Z")
+            (record,) = await engine.monitor.records(10)
+            assert (record.runs, record.verdict) == (10 * rate, "alignment")
+
+    simulate(main, directory, "2026-11-30T11:59:30Z")
+
+
+def test_minutely_herds_that_leave_a_growing_backlog_are_volume_though_they_are_flat(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine(rate=10) as engine:
+            for number in range(700):
+                key = f"flow-{number % 8}"
+                await put(engine, f"m-{number}", cron="* * * * *", jitter_seconds=60, flow_key=key)
+            for minute in range(1, 5):
+                await world.until(f"2026-11-30T12:0{minute}:30Z")
+                verdict = engine.monitor.current().verdict
+                assert verdict.name == "volume", verdict
+                assert verdict.advice.startswith("Raise the rate above 11.")
+            records = await engine.monitor.records(10)
+            assert [record.verdict for record in records[:2]] == ["volume", "volume"]
 
     simulate(main, directory, "2026-11-30T11:59:30Z")
 
