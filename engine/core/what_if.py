@@ -58,7 +58,8 @@ class WhatIf:
 
     `least_jitter_seconds` is for the selected schedules at the rate asked about, and `least_rate`
     for the jitter asked about; None: no jitter, or no selection, does it. Both are for the engine's
-    bucket: what a flow's own limit holds back, they cannot mend.
+    bucket: what a flow's own limit holds back, they cannot mend. How far the jitter is the least,
+    `spreading.least_jitter` says.
     """
 
     now: Forecast

@@ -1,5 +1,7 @@
 """Which changes of jitter are advised, and when none is."""
 
+from dataclasses import replace
+
 from engine.core.bucket_simulation import Bucket
 from engine.core.herd_advice import CHANGES_MAX, advise
 from engine.core.model import IntervalTrigger
@@ -42,3 +44,10 @@ def test_a_timetable_whose_deadlines_leave_no_room_is_not_named():
 def test_nothing_is_advised_where_jitter_cannot_help():
     advised = changes(*(crowd(number, number, 400_000) for number in range(CHANGES_MAX + 2)))
     assert len(advised) <= CHANGES_MAX
+
+
+def test_nothing_is_advised_for_what_recurs_faster_than_it_leaves():
+    trigger = IntervalTrigger(every_seconds=60, phase_seconds=0)
+    minutely = Crowd(timetable_id=1, trigger=trigger, counts={0: 6_100})
+    assert changes(minutely) == []
+    assert changes(replace(minutely, counts={0: 5_900})) == [(1, 60)]
