@@ -184,7 +184,11 @@ class Flow:
             self._throughput.succeed(now_ms)
         else:
             self._throughput.fail()
-        return self.breaker.end(run, outcome, now_ms)
+        closed = self.breaker.end(run, outcome, now_ms)
+        if closed:
+            # The 503s of an outage asked for nothing: what waited comes back spread (SPEC §8).
+            self._throttled = None
+        return closed
 
     def _count_start(self, now_ms: int) -> None:
         second = now_ms // _SECOND_MS

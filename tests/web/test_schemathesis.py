@@ -53,6 +53,8 @@ EXCEPTIONS = [
             "negative_data_rejection": OFF,
         },
     },
+    # To the document it is text that does not end; here it would be read as a list of events.
+    {"include-name": "GET /v1/events", "checks": {"response_schema_conformance": OFF}},
     # These are addresses of `{name}` too, or of `{id}`, whose methods refuse it in their own way.
     {
         "include-path-regex": r"\{\w+\}:",
@@ -137,7 +139,7 @@ def settings(url: str, key: str | None) -> SchemathesisConfig:
 def test_every_answer_to_any_request_is_described(tmp_path: Path, keys: bool):
     with served(tmp_path, keys=keys) as (url, key):
         report = explore(url, key)
-    assert report.faults == []
+    assert not report.faults, "\n\n".join(report.faults)
     assert all(status < 500 for status in report.statuses)
     assert report.cases.keys() == {
         PhaseName.EXAMPLES,
