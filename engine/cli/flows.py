@@ -5,7 +5,7 @@ from urllib.parse import quote
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, example, identifier, output, server
+from engine.cli.options import Server, document, example, identifier, output, server
 from engine.cli.output import show_json, show_table
 
 
@@ -49,6 +49,7 @@ def command(context: click.Context, *, server: Server, form: str) -> None:
 @click.option("--parallelism", type=int, help="Attempts under way at most (default 20).")
 @click.option("--pause", "paused", is_flag=True, help="Send nothing until the next `limit`.")
 @server
+@document
 def limit(
     *, key: str, rate: int | None, parallelism: int | None, paused: bool, server: Server
 ) -> None:

@@ -6,7 +6,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.options import Server, example, identifier, output, server, tenant_name
-from engine.cli.output import show_documents, show_json, talk
+from engine.cli.output import show_deleted, show_documents, show_json, talk
 from engine.core.access import Scope
 
 _COLUMNS = ("id", "tenant", "scope", "name", "created_at", "last_used_at")
@@ -61,8 +61,9 @@ def list_all(*, server: Server, form: str) -> None:
 @command.command("revoke", epilog=example("offbeat key revoke k5x2mbqy4w7c3nzd"))
 @click.argument("key_id", metavar="ID", type=identifier)
 @server
-def revoke(*, key_id: str, server: Server) -> None:
+@output
+def revoke(*, key_id: str, server: Server, form: str) -> None:
     """Revoke the key ID; it is unknown from the next request on."""
     with Client(server) as client:
         client.call("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
-    talk(f"{key_id} is revoked")
+    show_deleted(key_id, form, f"{key_id} is revoked")

@@ -6,7 +6,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server
-from engine.cli.output import show_json, show_table, talk
+from engine.cli.output import show_deleted, show_json, show_table
 
 _PATH = "/v1/notices"
 
@@ -42,11 +42,12 @@ def show(*, server: Server, form: str) -> None:
 
 @command.command("off", epilog=example("offbeat notices off"))
 @server
-def off(*, server: Server) -> None:
+@output
+def off(*, server: Server, form: str) -> None:
     """Send no notices any more; those that wait are cancelled."""
     with Client(server) as client:
         client.call("DELETE", _PATH)
-    talk("nobody is told of failures")
+    show_deleted("notices", form, "nobody is told of failures")
 
 
 def _show(form: str, document: dict[str, Any]) -> None:

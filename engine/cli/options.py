@@ -27,6 +27,16 @@ output: Callable[[_Function], _Function] = click.option(
     help="What to print on stdout.",
 )
 
+document: Callable[[_Function], _Function] = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["json"]),
+    default="json",
+    show_default=True,
+    expose_value=False,
+    help="What is printed on stdout is a document.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Server:

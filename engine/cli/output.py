@@ -55,6 +55,13 @@ def show_documents(columns: Sequence[str], documents: Iterable[Mapping[str, Any]
     )
 
 
+def show_deleted(name: str, form: str, sentence: str) -> None:
+    """That something is gone: JSON for programs, and nothing but talk for people."""
+    if form == "json":
+        show_json({"deleted": name})
+    talk(sentence)
+
+
 def talk(sentence: str) -> None:
     """What is said beside the data: stderr."""
     click.echo(sentence, err=True)

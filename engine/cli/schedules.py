@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
-from engine.cli.options import Server, example, identifier, instant, output, server
-from engine.cli.output import When, show_json, show_table, talk
+from engine.cli.options import Server, document, example, identifier, instant, output, server
+from engine.cli.output import When, show_deleted, show_json, show_table, talk
 from engine.core.identity import format_instant
 
 
@@ -62,6 +62,7 @@ def when_of(document: dict[str, Any]) -> str:
 @command.command("get", epilog=example("offbeat schedules get nightly-report"))
 @click.argument("name", type=identifier)
 @server
+@document
 def get(*, name: str, server: Server) -> None:
     """Print the document of the schedule NAME (JSON)."""
     with Client(server) as client:
@@ -86,9 +87,9 @@ def pause(
     until = None if until_ms is None else format_instant(until_ms)
     body = {"reason": reason, "until": until}
     with Client(server) as client:
-        document = client.call("POST", schedule_path(name, ":pause"), body=body)
+        stored = client.call("POST", schedule_path(name, ":pause"), body=body)
     if form == "json":
-        show_json(document)
+        show_json(stored)
     talk(f"{name} rests {f'until {until}' if until else 'until it is resumed'}")
 
 
@@ -99,10 +100,10 @@ def pause(
 def resume(*, name: str, server: Server, form: str) -> None:
     """Let the schedule NAME run again; what it missed stays skipped."""
     with Client(server) as client:
-        document = client.call("POST", schedule_path(name, ":resume"))
+        stored = client.call("POST", schedule_path(name, ":resume"))
     if form == "json":
-        show_json(document)
-    talk(f"{name} fires next at {_next_fire(document) or 'no time any more'}")
+        show_json(stored)
+    talk(f"{name} fires next at {_next_fire(stored) or 'no time any more'}")
 
 
 @command.command("trigger", epilog=example("offbeat schedules trigger nightly-report"))
@@ -148,11 +149,12 @@ def backfill(
 @command.command("delete", epilog=example("offbeat schedules delete nightly-report"))
 @click.argument("name", type=identifier)
 @server
-def delete(*, name: str, server: Server) -> None:
+@output
+def delete(*, name: str, server: Server, form: str) -> None:
     """Delete the schedule NAME; its unfinished runs are cancelled."""
     with Client(server) as client:
         client.call("DELETE", schedule_path(name))
-    talk(f"{name} is gone")
+    show_deleted(name, form, f"{name} is gone")
 
 
 def _row(document: dict[str, Any]) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server, tenant_name
-from engine.cli.output import show_documents, show_json, talk
+from engine.cli.output import show_deleted, show_documents, show_json
 
 _COLUMNS = ("name", "schedules", "schedules_max", "interval_seconds_min", "rate", "created_at")
 
@@ -60,11 +60,12 @@ def list_all(*, server: Server, form: str) -> None:
 @command.command("delete", epilog=example("offbeat tenant delete acme"))
 @click.argument("name", type=tenant_name)
 @server
-def delete(*, name: str, server: Server) -> None:
+@output
+def delete(*, name: str, server: Server, form: str) -> None:
     """Delete the tenant NAME, which must have no schedules, no history and no keys."""
     with Client(server) as client:
         client.call("DELETE", _path(name))
-    talk(f"{name} is gone")
+    show_deleted(name, form, f"{name} is gone")
 
 
 def _path(name: str) -> str:

@@ -111,10 +111,8 @@ def _read_shared_cron(cron: str, timezone: str, gap: DstGap, fold: DstFold) -> C
 
 def _read_every(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:
     every = fields.integer(EVERY) or 1
-    phase = fields.integer(PHASE)
-    if phase >= every and fields.sound("every", "phase"):
-        fields.refuse("phase", f"write a phase below every, from 0 to {every - 1:,}")
-    return IntervalTrigger(every_seconds=every, phase_seconds=phase)
+    # Beyond `every` a phase names the same occurrences again: one timetable, written one way.
+    return IntervalTrigger(every_seconds=every, phase_seconds=fields.integer(PHASE) % every)
 
 
 def _read_at(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger | None:

@@ -21,11 +21,14 @@ class Writing(Protocol):
 
 
 def checks_of(state: str, plan: Plan, writing: Writing, now_ms: int) -> dict[str, str | None]:
-    """What an engine needs to do its work, and why it has it not right now, or None."""
+    """What an engine needs to do its work, and why it has it not right now, or None.
+
+    Causes before effects: without its journal or a sane clock nothing is planned.
+    """
     return {
         "engine": None if state == "running" else state,
         "clock": plan.trouble,
-        "planner": plan.stall(now_ms),
         "journal": None if writing.is_full else writing.trouble,
         "disk": writing.trouble if writing.is_full else None,
+        "planner": plan.stall(now_ms),
     }

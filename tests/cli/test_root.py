@@ -57,6 +57,23 @@ def test_every_help_shows_the_command_in_use(path: str, offbeat: Offbeat):
     assert f"offbeat {path}" in examples
 
 
+WITHOUT_JSON = {
+    "run": "it talks, in log lines",
+    "completion": "it prints a script for a shell",
+    "import": "its verbs print",
+    "key": "its verbs print",
+    "notices": "its verbs print",
+    "tenant": "its verbs print",
+}
+
+
+@pytest.mark.parametrize("path", [path for path in ALL if path not in WITHOUT_JSON])
+def test_every_command_prints_json_where_it_is_asked_to(path: str):
+    (form,) = (each for each in ALL[path].params if "-o" in each.opts)
+    assert isinstance(form.type, click.Choice)
+    assert "json" in form.type.choices
+
+
 @pytest.mark.parametrize("path", ALL)
 def test_every_example_is_one_that_the_command_line_takes(path: str):
     epilog = ALL[path].epilog or ""
@@ -143,6 +160,23 @@ def test_what_goes_wrong_is_one_line_and_an_exit_code(
     assert says in result.err
     assert result.err.startswith("offbeat: ")
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("imported", ["click", "engine.cli.root", "engine.app", "aiohttp"])
+def test_an_interrupt_before_a_command_has_begun_is_silent(imported: str):
+    interrupt = (
+        "import runpy, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {imported!r}: signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['offbeat', 'run', '--data-dir', '/nowhere/data']\n"
+        "runpy.run_module('engine', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", interrupt], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
 
 
 def test_a_reader_that_has_seen_enough_is_no_reason_to_complain():

@@ -42,6 +42,8 @@ def test_each_kind_is_read_and_written_back():
             ),
         ),
         ({"every": 90, "phase": 30}, IntervalTrigger(every_seconds=90, phase_seconds=30)),
+        ({"every": 50, "phase": 50}, IntervalTrigger(every_seconds=50, phase_seconds=0)),
+        ({"every": 50, "phase": 31_535_999}, IntervalTrigger(every_seconds=50, phase_seconds=49)),
         ({"at": "2026-12-24T18:00:00.250Z"}, AtTrigger(at_ms=1_798_135_200_250)),
     ]:
         assert accepted(**members) == trigger
@@ -57,7 +59,7 @@ def test_each_kind_is_read_and_written_back():
         ({"cron": "0 * * * *", "phase": 5}, "/phase", "does not go with cron"),
         ({"every": 60, "timezone": "UTC"}, "/timezone", "does not go with every"),
         ({"at": "2026-12-24T18:00:00Z", "dst_gap": "skip"}, "/dst_gap", "does not go with at"),
-        ({"every": 60, "phase": 60}, "/phase", "from 0 to 59"),
+        ({"every": 60, "phase": 31_536_000}, "/phase", "from 0 to 31,535,999"),
         ({"every": 0}, "/every", "from 1 to 31,536,000"),
         ({"cron": 5}, "/cron", "as text"),
         ({"cron": "0 0 30 2 *"}, "/cron", "never"),
