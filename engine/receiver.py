@@ -112,10 +112,12 @@ def expected_keys(row: Mapping[str, Any], from_: str, to: str) -> Iterator[tuple
         missing = dict(expected_keys(row, from_, to)).keys() - seen_keys
 
     `row`: a schedule as `GET /v1/schedules/NAME` answers, with `every` or `at`: computed here,
-    later than its creation and from `start_at` to `end_at`. Cron arithmetic needs more than the
-    standard library; in place of such a row pass the answer of `/v1/schedules/NAME/occurrences` for
-    the same span (at most 1,000 at once). What fell into a pause, or was skipped by `overlap` or
-    `catch_up`, is among them and was not sent: `GET /v1/runs` says why. Instants are RFC 3339.
+    later than `owed_after`, where its present rules begin, and from `start_at` to `end_at`. Cron
+    arithmetic needs more than the standard library; in place of such a row pass the answer of
+    `/v1/schedules/NAME/occurrences` for the same span (at most 1,000 at once), of which those count
+    that are `owed`. What earlier rules owed `GET /v1/runs` knows. What fell into a pause, or was
+    skipped by `overlap` or `catch_up`, is among them and was not sent: `GET /v1/runs` says why.
+    Instants are RFC 3339.
     Raises ValueError with what to write instead.
     """
     from_ms, to_ms = parse_instant(from_), parse_instant(to)
@@ -149,10 +151,10 @@ def _instant(text: str) -> int:
 
 
 def _answered(
-    occurrences: Iterable[Mapping[str, str]], from_ms: int, to_ms: int
+    occurrences: Iterable[Mapping[str, Any]], from_ms: int, to_ms: int
 ) -> Iterator[tuple[str, str]]:
     for each in occurrences:
-        if from_ms <= parse_instant(each["scheduled_for"]) < to_ms:
+        if each["owed"] and from_ms <= parse_instant(each["scheduled_for"]) < to_ms:
             yield each["idempotency_key"], each["scheduled_for"]
 
 
@@ -162,10 +164,10 @@ def _computed(schedule_id: str, instants: Iterable[int]) -> Iterator[tuple[str, 
 
 
 def _instants(row: Mapping[str, Any], from_ms: int, to_ms: int) -> Iterable[int]:
+    from_ms = max(from_ms, parse_instant(row["owed_after"]) + 1)
     if row.get("at") is not None:
         at_ms = parse_instant(row["at"])
         return [at_ms] if from_ms <= at_ms < to_ms else []
-    from_ms = max(from_ms, parse_instant(row["created_at"]) + 1)
     if row.get("start_at") is not None:
         from_ms = max(from_ms, parse_instant(row["start_at"]))
     if row.get("end_at") is not None:

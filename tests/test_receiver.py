@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.document import read_schedule
+from engine.core.document import read_schedule, write_schedule
 from engine.core.identity import (
     Signer,
     derive_secret,
@@ -29,6 +29,7 @@ from engine.receiver import (
     expected_keys,
     verify,
 )
+from tests.simulation.world import World, put, simulate
 
 ENGINE = Path(__file__).parents[1] / "engine"
 OLD, NEW = derive_secret(b"m" * 32, "acme", 1), derive_secret(b"m" * 32, "acme", 2)
@@ -144,7 +145,7 @@ def test_whatever_a_header_holds_the_answer_is_an_error_of_ours(name: str, text:
 
 def row(**members: Any) -> dict[str, Any]:
     """A schedule as the API answers, as far as it counts here."""
-    document = {"id": ID, "created_at": "2026-11-30T12:00:00Z", "start_at": None, "end_at": None}
+    document = {"id": ID, "owed_after": "2026-11-30T12:00:00Z", "start_at": None, "end_at": None}
     return document | members
 
 
@@ -171,7 +172,7 @@ def test_an_intervals_instants_are_the_timetables(
 ) -> None:
     phase %= every
     to_ms = from_ms + steps
-    document = row(every=every, phase=phase, created_at="1970-01-01T00:00:00Z")
+    document = row(every=every, phase=phase, owed_after="1970-01-01T00:00:00Z")
     target = {"url": "http://h.example/"}
     draft = read_schedule(
         {"name": "n", "every": every, "phase": phase, "target": target}, tenant="acme"
@@ -182,14 +183,32 @@ def test_an_intervals_instants_are_the_timetables(
     assert found == [format_instant(ms) for ms in wanted]
 
 
-def test_nothing_is_expected_before_creation_nor_outside_start_and_end() -> None:
+def test_nothing_is_expected_before_the_present_rules_nor_outside_start_and_end() -> None:
     day = "2026-11-30T00:00:00Z", "2026-12-01T00:00:00Z"
     bounded = row(
         every=3_600, phase=0, start_at="2026-11-30T14:00:00Z", end_at="2026-11-30T16:00:00Z"
     )
     assert instants(bounded, *day) == [f"2026-11-30T{hour}:00:00Z" for hour in (14, 15, 16)]
-    assert instants(row(every=43_200, phase=0), *day) == []  # Noon is its creation: not later.
+    assert instants(row(every=43_200, phase=0), *day) == []  # They begin at noon: not later.
     assert instants(row(every=3_600, phase=0), *day)[:1] == ["2026-11-30T13:00:00Z"]
+
+
+def test_an_edited_schedule_is_expected_by_its_present_rules_from_the_edit_on(
+    tmp_path: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            target = {"url": "http://127.0.0.1:9/"}
+            await put(engine, "job", every=4, jitter_seconds=0, target=target)
+            await world.until("2026-11-30T12:00:10Z")
+            edited = await put(engine, "job", every=1, jitter_seconds=0, target=target)
+            await world.until("2026-11-30T12:00:16Z")
+        span = "2026-11-30T12:00:00Z", "2026-11-30T12:00:15Z"
+        expected = dict(expected_keys(write_schedule(edited, 0), *span))
+        assert [at[-3:-1] for at in expected.values()] == ["11", "12", "13", "14"]
+        assert expected.keys() <= {sent.key for sent in world.sent("job")}
+
+    simulate(main, tmp_path, "2026-11-30T12:00:00Z")
 
 
 def test_one_instant_is_expected_in_its_span_alone() -> None:
@@ -203,9 +222,11 @@ def test_of_a_cron_the_engines_answer_is_taken_and_the_row_refused() -> None:
         with pytest.raises(ValueError, match="/occurrences"):
             expected_keys(document, "2026-11-30T00:00:00Z", "2026-12-01T00:00:00Z")
     at = [f"2026-11-30T{hour}:00:00Z" for hour in (12, 13, 14)]
-    answer = {"data": [{"scheduled_for": a, "idempotency_key": a[11:13]} for a in at]}
+    answer = {"data": [{"scheduled_for": a, "idempotency_key": a[11:13], "owed": True} for a in at]}
     found = expected_keys(answer, "2026-11-30T13:00:00Z", "2026-11-30T14:00:00Z")
     assert list(found) == [("13", "2026-11-30T13:00:00Z")]
+    answer["data"][1]["owed"] = False
+    assert list(expected_keys(answer, at[0], at[2])) == [("12", "2026-11-30T12:00:00Z")]
 
 
 def test_two_copied_files_and_the_standard_library_are_all_it_needs(tmp_path: Path) -> None:

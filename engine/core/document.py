@@ -140,6 +140,7 @@ SCHEDULE = Shape(
             "revision",
             "created_at",
             "updated_at",
+            "owed_after",
         }
     ),
 )
@@ -213,6 +214,7 @@ def write_schedule(schedule: Schedule, now_ms: int) -> dict[str, Any]:
         "revision": schedule.revision,
         "created_at": format_instant(schedule.created_at_ms),
         "updated_at": format_instant(schedule.updated_at_ms),
+        "owed_after": format_instant(schedule.owed_after_ms),
     }
 
 

@@ -39,7 +39,8 @@ class NextDocument(TypedDict):
 class ScheduleDocument(TypedDict):
     """A schedule as it is stored; of `cron`, `every` and `at` one is there, with what goes with it.
 
-    It can be sent back as it is: what the engine adds is then ignored.
+    It can be sent back as it is: what the engine adds is then ignored. Owed are the occurrences
+    later than `owed_after`: its creation, the last change of its rules or its resumption.
     """
 
     id: str
@@ -77,3 +78,4 @@ class ScheduleDocument(TypedDict):
     revision: int
     created_at: InstantText
     updated_at: InstantText
+    owed_after: InstantText

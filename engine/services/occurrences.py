@@ -18,11 +18,16 @@ _END_OF_TIME_MS = 2**62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
-    """An occurrence with what follows from it; `key`: every attempt of its run has it."""
+    """An occurrence with what follows from it; `key`: every attempt of its run has it.
+
+    `owed`: it is later than where the schedule's present rules begin. What earlier ones owed is in
+    the journal.
+    """
 
     scheduled_for_ms: int
     fire_after_ms: int
     key: str
+    owed: bool
 
 
 async def compute(
@@ -35,6 +40,7 @@ async def compute(
             scheduled_for_ms=ms,
             fire_after_ms=ms + definition.offset_ms,
             key=idempotency_key(definition.schedule_id, ms),
+            owed=ms > schedule.owed_after_ms,
         )
         for ms in await _instants(schedule, from_ms, to_ms, limit)
     ]

@@ -7,7 +7,7 @@ from engine.clock import Clock
 from engine.core.model import Attempt, Run, State
 from engine.core.once import Record
 from engine.services.figures import Figures
-from engine.store import DueRun, RunFilter, RunKey
+from engine.store import DueRun, RunFilter, RunPlace
 
 
 class RunStore(Protocol):
@@ -18,8 +18,8 @@ class RunStore(Protocol):
     ) -> tuple[Run, list[Attempt]]: ...
 
     async def page(
-        self, which: RunFilter, *, limit: int, after: RunKey | None
-    ) -> tuple[list[Run], RunKey | None]: ...
+        self, which: RunFilter, *, limit: int, after: RunPlace | None
+    ) -> tuple[list[Run], RunPlace | None]: ...
 
     async def cancel(
         self,
@@ -74,8 +74,8 @@ class Runs:
         from_ms: int | None,
         to_ms: int | None,
         limit: int,
-        after: RunKey | None,
-    ) -> tuple[list[Run], RunKey | None]:
+        after: RunPlace | None,
+    ) -> tuple[list[Run], RunPlace | None]:
         """Up to `limit` runs, newest `scheduled_for` first, and the key after which to go on."""
         which = RunFilter(
             tenant=self._tenant,

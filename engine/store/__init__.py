@@ -234,7 +234,10 @@ class RunFilter:
 
 
 RunKey = tuple[int, int]
-"""Where a page of runs ends; opaque to everybody else."""
+"""Where a page of runs ends, for the store: `scheduled_for` and the schedule's row."""
+
+RunPlace = tuple[int, str]
+"""The same for a tenant, with the schedule's id: row numbers would tell how many others have."""
 
 
 class HerdRecords(Protocol):

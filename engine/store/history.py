@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.core.errors import Counted, NotFound
 from engine.core.model import Attempt, CountedRange, Run, State
-from engine.store import RunFilter, RunKey
+from engine.store import RunFilter, RunKey, RunPlace
 from engine.store.rows import attempt_of, attempt_under_way, named_rows, run_of
 from engine.store.statements import statements
 
@@ -45,11 +45,11 @@ def find_run(
 
 
 def list_runs(
-    db: sqlite3.Connection, which: RunFilter, limit: int, after: RunKey | None
-) -> tuple[list[Run], RunKey | None]:
+    db: sqlite3.Connection, which: RunFilter, limit: int, after: RunPlace | None
+) -> tuple[list[Run], RunPlace | None]:
     """A page of runs, newest `scheduled_for` first, and the key after which the next one begins."""
     to_ms = _END_OF_TIME if which.to_ms is None else which.to_ms
-    before, before_id = min(after or (to_ms, -1), (to_ms, -1))
+    before, before_id = min(_key_of(db, which.tenant, after) or (to_ms, -1), (to_ms, -1))
     values = {
         "tenant": which.tenant,
         "public_id": which.schedule_id,
@@ -64,8 +64,17 @@ def list_runs(
     key = None
     if len(rows) > limit:
         rows = rows[:limit]
-        key = (rows[-1]["scheduled_for"], rows[-1]["schedule_id"])
+        key = (rows[-1]["scheduled_for"], rows[-1]["public_id"])
     return [run_of(row) for row in rows], key
+
+
+def _key_of(db: sqlite3.Connection, tenant: str, place: RunPlace | None) -> RunKey | None:
+    """The key of a run in a list. Of a schedule that has gone meanwhile, its instant's first."""
+    if place is None:
+        return None
+    schedule = {"public_id": place[1], "tenant": tenant}
+    (row_id,) = db.execute(SQL["get_schedule_row"], schedule).fetchone() or (_END_OF_TIME,)
+    return place[0], row_id
 
 
 def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:

@@ -12,7 +12,7 @@ from engine.store import (
     DueRun,
     FlowLimits,
     RunFilter,
-    RunKey,
+    RunPlace,
     Stored,
     answers,
     flows,
@@ -126,8 +126,8 @@ class SqliteRuns:
         return await self._reader.read(query)
 
     async def page(
-        self, which: RunFilter, *, limit: int, after: RunKey | None
-    ) -> tuple[list[Run], RunKey | None]:
+        self, which: RunFilter, *, limit: int, after: RunPlace | None
+    ) -> tuple[list[Run], RunPlace | None]:
         return await self._reader.read(lambda db: history.list_runs(db, which, limit, after))
 
     async def cancel(

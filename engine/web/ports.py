@@ -47,8 +47,8 @@ class Runs(Protocol):
         from_ms: int | None,
         to_ms: int | None,
         limit: int,
-        after: tuple[int, int] | None,
-    ) -> tuple[Sequence[Run], tuple[int, int] | None]:
+        after: tuple[int, str] | None,
+    ) -> tuple[Sequence[Run], tuple[int, str] | None]:
         """Newest `scheduled_for` first; and the key to go on after, None at the end.
 
         `schedule` is an id; `from_ms` is included and `to_ms` is not, judged on `scheduled_for`.

@@ -114,12 +114,13 @@ def read_name_cursor(query: Fields) -> str | None:
     return None
 
 
-def read_run_cursor(query: Fields) -> tuple[int, int] | None:
+def read_run_cursor(query: Fields) -> tuple[int, str] | None:
+    """A run's place in a list, by what its reader knows of it: no row of the journal is counted."""
     match _read_cursor(query):
         case None:
             return None
-        case [int(instant), int(row)] if max(abs(instant), abs(row)) <= _INT64_MAX:
-            return instant, row
+        case [int(instant), str(schedule)] if abs(instant) <= _INT64_MAX:
+            return instant, schedule
         case _:
             query.refuse("cursor", _BAD_CURSOR)
             return None

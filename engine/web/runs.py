@@ -198,7 +198,7 @@ class _Selected(TypedDict):
     from_ms: int | None
     to_ms: int | None
     limit: int
-    after: tuple[int, int] | None
+    after: tuple[int, str] | None
 
 
 def _read_page(query: Fields) -> _Selected:

@@ -47,11 +47,16 @@ STORED = Answer(ScheduleDocument, headers=("ETag",))
 
 
 class OccurrenceDocument(TypedDict):
-    """A planned instant, canonical and jittered, with the key of its attempts."""
+    """A planned instant, canonical and jittered, with the key of its attempts.
+
+    Not `owed` is what comes before the schedule's `owed_after`: what its rules now would have been
+    then. The runs of that time are at `/v1/runs`.
+    """
 
     scheduled_for: InstantText
     fire_after: InstantText
     idempotency_key: str
+    owed: bool
 
 
 @operation(
@@ -213,4 +218,5 @@ def occurrence_document(computed: Computed) -> OccurrenceDocument:
         "scheduled_for": format_instant(computed.scheduled_for_ms),
         "fire_after": format_instant(computed.fire_after_ms),
         "idempotency_key": computed.key,
+        "owed": computed.owed,
     }

@@ -161,7 +161,7 @@ class MemoryBackfills:
 
 @dataclass
 class MemoryRuns:
-    """What services/runs.py promises; the key of a page is (scheduled_for, place)."""
+    """What services/runs.py promises; the key of a page is (scheduled_for, schedule_id)."""
 
     rows: list[tuple[Run, Sequence[Attempt]]] = field(default_factory=list)
     refusal: NotFound = field(default_factory=lambda: NotFound("there is no such run"))
@@ -180,16 +180,16 @@ class MemoryRuns:
         from_ms: int | None,
         to_ms: int | None,
         limit: int,
-        after: tuple[int, int] | None,
-    ) -> tuple[Sequence[Run], tuple[int, int] | None]:
+        after: tuple[int, str] | None,
+    ) -> tuple[Sequence[Run], tuple[int, str] | None]:
         found = sorted(
-            ((run.scheduled_for_ms, place), run)
-            for place, (run, _) in enumerate(self.rows)
+            ((run.scheduled_for_ms, run.schedule_id), run)
+            for run, _ in self.rows
             if schedule in (None, run.schedule_id)
             and state in (None, run.state)
             and (from_ms is None or from_ms <= run.scheduled_for_ms)
             and (to_ms is None or run.scheduled_for_ms < to_ms)
-            and (after is None or (run.scheduled_for_ms, place) < after)
+            and (after is None or (run.scheduled_for_ms, run.schedule_id) < after)
         )[::-1]
         page = [run for _, run in found[:limit]]
         return page, found[limit - 1][0] if len(found) > limit else None

@@ -8,6 +8,7 @@ mark. What both may have (a schedule of the same name) is the stranger's own.
 import json
 import random
 import re
+from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -160,3 +161,12 @@ def test_a_thousand_requests_for_anothers_find_and_change_nothing(
     assert before == {tenant: everything_of(node, tenant, owned[tenant]) for tenant in TENANTS}
     assert statuses[404] > REQUESTS // 5
     assert statuses[200] > REQUESTS // 5
+
+
+def test_a_cursor_of_runs_tells_nothing_of_others(node, owned):
+    """It names the last run by its instant and its schedule's id, which its reader has seen."""
+    for tenant in TENANTS:
+        page = node.ask("GET", "/v1/runs?limit=1", key=node.keys[tenant, Scope.READ]).json
+        cursor = page["next_cursor"]
+        _, place = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        assert place == page["data"][0]["schedule_id"]

@@ -89,11 +89,21 @@ def test_what_is_not_there_can_be_asked_not_to_be_there(node, path):
     [("/v1/flows/counted", "parallelism"), ("/v1/tenants/counted", "schedules_max")],
 )
 def test_a_revision_grows_with_each_change_and_with_nothing_else(node, path, limit):
-    assert ask(node, "PUT", path, {limit: 5}).headers["ETag"] == '"1"'
-    assert ask(node, "PUT", path, {limit: 5}).headers["ETag"] == '"1"'
-    assert ask(node, "PUT", path, {limit: 6}).headers["ETag"] == '"2"'
-    assert ask(node, "PUT", path, {}).headers["ETag"] == '"3"'
-    assert ask(node, "GET", path).json["revision"] == 3
+    first = ask(node, "PUT", path, {limit: 5}).json["revision"]
+    assert ask(node, "PUT", path, {limit: 5}).headers["ETag"] == f'"{first}"'
+    assert ask(node, "PUT", path, {limit: 6}).headers["ETag"] == f'"{first + 1}"'
+    assert ask(node, "PUT", path, {}).headers["ETag"] == f'"{first + 2}"'
+    assert ask(node, "GET", path).json["revision"] == first + 2
+
+
+def test_a_tenant_that_is_made_again_repeats_no_revision(node):
+    path = "/v1/tenants/initech"
+    earlier = {ask(node, "PUT", path, {"rate": rate}).headers["ETag"] for rate in (1, 2, 3)}
+    assert ask(node, "DELETE", path).status == 204
+    again = {ask(node, "PUT", path, {"rate": rate}).headers["ETag"] for rate in (4, 5, 6)}
+    assert earlier & again == set()
+    for tag in earlier:
+        assert ask(node, "PUT", path, {"rate": 7}, If_Match=tag).status == 412
 
 
 def test_a_condition_on_what_does_not_exist_is_a_404(node):

@@ -21,7 +21,7 @@ def journal(api, engine):
     report = replace(run, scheduled_for_ms=NOW_MS, fire_after_ms=NOW_MS + 18_030)
     done = replace(report, state=State.SUCCEEDED, next_attempt_at_ms=None, attempt_count=2)
     later = [replace(report, scheduled_for_ms=NOW_MS + hour * HOUR_MS) for hour in (1, 2)]
-    other = replace(later[0], schedule_id="sch_other", schedule_name="other", state=State.FAILED)
+    other = replace(later[0], schedule_id="sch_unlike", schedule_name="other", state=State.FAILED)
     engine.runs.rows[:] = [(done, ATTEMPTS), *((run, []) for run in (*later, other))]
     return engine.runs
 
@@ -98,6 +98,7 @@ def test_pages_of_runs_follow_each_other(api, journal):
         ("schedule=a%00", "schedule"),
         ("cursor=InJlcG9ydCI", "cursor"),
         ("cursor=WzEuNSwyXQ", "cursor"),
+        ("cursor=WzEsMl0", "cursor"),
         ("name=report", "name"),
     ],
 )

@@ -241,6 +241,7 @@ def test_occurrences_follow_from_the_row(api):
     answer = api.get("/v1/schedules/report/occurrences?limit=2").json
     assert [entry["scheduled_for"] for entry in answer["data"]] == [NOW, "2026-11-30T13:00:00Z"]
     assert answer["data"][0]["fire_after"] == NOW
+    assert [entry["owed"] for entry in answer["data"]] == [False, True]
     assert len(answer["data"][0]["idempotency_key"]) == 64
     assert answer["next_cursor"] is None
 
@@ -251,6 +252,7 @@ def test_occurrences_reach_into_the_past_and_stop_before_to(api):
     answer = api.get(f"/v1/schedules/report/occurrences?{span}").json
     hours = [entry["scheduled_for"][11:13] for entry in answer["data"]]
     assert hours == ["00", "01", "02"]
+    assert not any(entry["owed"] for entry in answer["data"])
 
 
 def test_occurrences_keep_to_start_and_end(api):

@@ -1147,8 +1147,10 @@ WHERE schedules < coalesce(schedules_max, :default_max);
 UPDATE tenant SET schedules = schedules - 1 WHERE name = ?;
 
 -- name: put_tenant
-INSERT INTO tenant (name, created_at, schedules_max, interval_seconds_min, rate)
-VALUES (:name, :now, :schedules_max, :interval_seconds_min, :rate)
+-- Revisions begin at the instant of birth: nobody's who was deleted and made again repeat. (A change takes
+-- longer than a millisecond.)
+INSERT INTO tenant (name, created_at, schedules_max, interval_seconds_min, rate, revision)
+VALUES (:name, :now, :schedules_max, :interval_seconds_min, :rate, :now)
 ON CONFLICT (name) DO UPDATE SET schedules_max = excluded.schedules_max,
   interval_seconds_min = excluded.interval_seconds_min, rate = excluded.rate, revision = revision
     + ((schedules_max, interval_seconds_min, rate)
