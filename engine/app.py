@@ -175,6 +175,8 @@ class Engine:
         """The HTTP interface, to serve or to mount; the setting `listen` says where it is served.
 
         A mounted one has the outer server's time limits. Without keys it answers this machine.
+        While `listen` is on loopback, a Host that is not this machine's is answered 421, mounted
+        too: behind a name of its own, set `listen` to the address that it is reached at.
         """
         return create_app(self)
 

@@ -88,6 +88,22 @@ def test_two_engines_in_one_process_are_strangers(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_mounted_interface_gives_addresses_that_lead_to_it(tmp_path: Path) -> None:
+    async def main(_: Engine, ask: Ask) -> None:
+        schedule = {"name": "job", "cron": "0 0 1 1 *", "target": {"url": "http://127.0.0.1:9/"}}
+        assert (await ask("GET", "/openapi.json"))[1]["servers"] == [{"url": "."}]
+        for path, body, location in (
+            ("/v1/schedules", schedule, "/jobs/v1/schedules/job"),
+            ("/v1/schedules/job:trigger", None, "/jobs/v1/runs/"),
+        ):
+            status, answer = await ask("POST", path, json=body or {}, only="Location")
+            assert status in (201, 202)
+            assert answer.startswith(location)
+            assert (await ask("GET", answer.removeprefix("/jobs")))[0] == 200
+
+    with_site(tmp_path, main)
+
+
 Ask = Callable[..., Awaitable[tuple[int, Any]]]
 
 
@@ -111,8 +127,12 @@ def with_site(
             server = await loop.create_server(connect, "127.0.0.1", 0)
             origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
-            async def ask(method: str, path: str, **rest: Any) -> tuple[int, Any]:
+            async def ask(
+                method: str, path: str, *, only: str | None = None, **rest: Any
+            ) -> tuple[int, Any]:
                 async with aiohttp.request(method, f"{origin}/jobs{path}", **rest) as response:
+                    if only is not None:
+                        return response.status, response.headers[only]
                     is_json = "json" in response.content_type
                     return response.status, await (response.json() if is_json else response.text())
 

@@ -18,7 +18,7 @@ from engine.core.addresses import read_address
 from engine.services.keys import REQUESTS_BURST, REQUESTS_PER_SECOND
 from engine.web.expectations import put_off
 from engine.web.operations import OPERATION, Operation
-from engine.web.ports import CALLER, ENGINE, Caller
+from engine.web.ports import CALLER, ENGINE, MOUNTED_AT, Caller
 from engine.web.problems import Problem
 from engine.web.queries import refuse_parameters
 
@@ -44,11 +44,18 @@ class Route:
         async def answer(request: web.Request) -> web.StreamResponse:
             request[CALLER] = _caller(request, self)
             request[OPERATION] = self.operation
+            request[MOUNTED_AT] = _whole_path(request).removesuffix(self.path)
             if not self.operation.query:
                 refuse_parameters(request)
             return await self.operation.handler(request)
 
         return answer
+
+
+def _whole_path(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    assert resource is not None, "a route of the table"
+    return resource.canonical
 
 
 def _caller(request: web.Request, route: Route) -> Caller:

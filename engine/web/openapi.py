@@ -89,7 +89,8 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Offbeat", "version": __version__, "description": INTRODUCTION},
-        "servers": [{"url": "/"}],
+        # Relative to where the document is, which is where the interface is mounted.
+        "servers": [{"url": "."}],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.items())),

@@ -369,6 +369,9 @@ class Caller:
 
 
 ENGINE: web.AppKey[EngineFace] = web.AppKey("engine")
+MOUNTED_AT: web.RequestKey[str] = web.RequestKey("mounted_at", str)
+"""Where a request keeps the address under which the interface is mounted; empty: at the root."""
+
 CALLER: web.RequestKey[Caller] = web.RequestKey("caller", Caller)
 """Where a request keeps its `Caller`; `access.py` puts it there."""
 

@@ -1,5 +1,6 @@
 """What can be done to a schedule: `:pause`, `:resume`, `:trigger`, `:backfill`."""
 
+from functools import partial
 from typing import TypedDict
 
 from aiohttp import web
@@ -15,7 +16,7 @@ from engine.core.policy_document import PAUSE_REASON_LENGTH_MAX
 from engine.web.json_bodies import read_json, refuse_body
 from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
 from engine.web.operations import NOTHING, Answer, Body, operation
-from engine.web.ports import engine_of
+from engine.web.ports import MOUNTED_AT, engine_of
 from engine.web.queries import FROM, TO
 from engine.web.revisions import CONDITIONS, read_if_match
 from engine.web.run_answers import RunDocument
@@ -86,7 +87,8 @@ async def trigger_schedule(request: web.Request) -> web.Response:
     async def trigger(record: Record[Run] | None) -> Run:
         return await engine.schedules.trigger(name, if_match=if_match, record=record)
 
-    return response_of(await replied_once(request, trigger, _triggered))
+    answer = partial(_triggered, mounted_at=request[MOUNTED_AT])
+    return response_of(await replied_once(request, trigger, answer))
 
 
 @operation(
@@ -127,9 +129,10 @@ async def backfill_schedule(request: web.Request) -> web.Response:
     return response_of(await replied_once(request, backfill, reply))
 
 
-def _triggered(run: Run) -> Reply:
+def _triggered(run: Run, *, mounted_at: str) -> Reply:
     document = run_document(run)
-    return Reply(status=202, document=document, headers={"Location": f"/v1/runs/{document['id']}"})
+    location = f"{mounted_at}/v1/runs/{document['id']}"
+    return Reply(status=202, document=document, headers={"Location": location})
 
 
 def _read_bound(fields: Fields, bound: Instant) -> int:

@@ -26,7 +26,7 @@ from engine.web.json_bodies import (
 )
 from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
 from engine.web.operations import PATCH_TYPES, Answer, Body, operation
-from engine.web.ports import TenantFace, engine_of
+from engine.web.ports import MOUNTED_AT, TenantFace, engine_of
 from engine.web.queries import (
     CURSOR,
     FILTERS,
@@ -82,7 +82,8 @@ async def create_schedule(request: web.Request) -> web.Response:
             raise Conflict(f"there is a schedule {name}: PUT replaces it") from None
 
     now_ms = engine.clock.now_ms()
-    return response_of(await replied_once(request, create, partial(_created, now_ms=now_ms)))
+    answer = partial(_created, now_ms=now_ms, mounted_at=request[MOUNTED_AT])
+    return response_of(await replied_once(request, create, answer))
 
 
 @operation(
@@ -199,8 +200,8 @@ def read_new(document: object, engine: TenantFace) -> Draft:
     return read_schedule(document, tenant=engine.tenant, subsecond=engine.subsecond)
 
 
-def _created(schedule: Schedule, *, now_ms: int) -> Reply:
-    location = {"Location": f"/v1/schedules/{schedule.definition.name}"}
+def _created(schedule: Schedule, *, now_ms: int, mounted_at: str) -> Reply:
+    location = {"Location": f"{mounted_at}/v1/schedules/{schedule.definition.name}"}
     return Reply(
         status=201,
         document=write_schedule(schedule, now_ms),
