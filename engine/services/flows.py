@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
+from engine.clock import Clock
 from engine.core.breaker import Door
 from engine.core.flow import Flow
 from engine.store import FlowLimits
@@ -20,8 +21,15 @@ class FlowStore(Protocol):
         rate: int | None,
         parallelism: int,
         paused: bool,
+        now_ms: int,
         if_match: int | None,
     ) -> FlowLimits: ...
+
+    async def delete(
+        self, tenant: str, key: str, now_ms: int, *, if_match: int | None
+    ) -> FlowLimits:
+        """The limits that it has now."""
+        ...
 
     async def get(self, tenant: str, key: str) -> FlowLimits: ...
 
@@ -60,7 +68,8 @@ class FlowState:
 class Flows:
     """One tenant's flows."""
 
-    def __init__(self, store: FlowStore, live: Live, *, tenant: str) -> None:
+    def __init__(self, clock: Clock, store: FlowStore, live: Live, *, tenant: str) -> None:
+        self._clock = clock
         self._store = store
         self._live = live
         self._tenant = tenant
@@ -74,18 +83,25 @@ class Flows:
         paused: bool,
         if_match: int | None = None,
     ) -> FlowState:
-        """Set a flow's limits; they hold at once."""
+        """Set a flow's limits; they hold at once. Raises `PreconditionFailed`, `LimitReached`."""
         limits = await self._store.put(
             self._tenant,
             key,
             rate=rate,
             parallelism=parallelism,
             paused=paused,
+            now_ms=self._clock.now_ms(),
             if_match=if_match,
         )
         # Also of a flow that is not in memory: a page that is being read may have its old row.
         self._live.learn((limits,))
         return self._state(limits)
+
+    async def delete(self, key: str, *, if_match: int | None = None) -> None:
+        """Give a flow's limits back. Raises `NotFound`, `PreconditionFailed`."""
+        now_ms = self._clock.now_ms()
+        limits = await self._store.delete(self._tenant, key, now_ms, if_match=if_match)
+        self._live.learn((limits,))
 
     async def get(self, key: str) -> FlowState:
         """A flow. Raises `NotFound`."""

@@ -127,7 +127,7 @@ class Tenancy:
             secrets=self._secrets.of(tenant),
             schedules=schedules,
             runs=Runs(clock, stores.runs, waiting, self._figures, tenant=tenant),
-            flows=Flows(stores.flows, waiting, tenant=tenant),
+            flows=Flows(clock, stores.flows, waiting, tenant=tenant),
             backfills=Backfills(clock, stores.backfills, waiting, tenant=tenant, rate=self._rate),
             dead_letters=DeadLetters(
                 clock, stores.dead_letters, waiting, tenant=tenant, rate=self._rate

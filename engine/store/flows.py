@@ -2,9 +2,11 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from engine.core.errors import NotFound
+from engine.core.errors import LimitReached, NotFound
+from engine.core.flow import PARALLELISM
 from engine.core.identity import idempotency_key
 from engine.core.reseeding import due_again_ms
 from engine.core.revision import NOTHING, check_revision
@@ -16,6 +18,11 @@ SQL = statements()
 SPREAD_RUNS_MAX = 1_000
 """Runs spread again in one transaction: some 8 ms."""
 
+UNNAMED_FLOWS_MAX = 1_000
+"""Flows of a tenant that have limits before any schedule names them: more than are set up ahead by
+hand, and few to count."""
+
+_DEFAULTS: dict[str, Any] = {"rate": None, "parallelism": PARALLELISM, "paused": False}
 _ROW_MAX = 2**62
 """Larger than any row id."""
 
@@ -38,13 +45,34 @@ def put(
     tenant: str,
     key: str,
     limits: Mapping[str, int | None],
+    *,
+    now_ms: int,
     if_match: int | None,
 ) -> FlowLimits:
-    """Set a flow's limits, whether or not a schedule names it yet. Raises `PreconditionFailed`."""
+    """Set a flow's limits, whether or not a schedule names it yet.
+
+    Raises `PreconditionFailed`, `LimitReached`.
+    """
     row = db.execute(SQL["get_flow_by_key"], (tenant, key)).fetchone()
     check_revision(if_match, NOTHING if row is None else _limits(row).revision)
-    values = {"tenant": tenant, "key": key, **limits}
+    if row is None:
+        _check_room(db, tenant)
+    values = {"tenant": tenant, "key": key, "now": now_ms, **limits}
     return _limits(db.execute(SQL["set_flow"], values).fetchone())
+
+
+def delete(
+    db: sqlite3.Connection, tenant: str, key: str, now_ms: int, if_match: int | None
+) -> FlowLimits:
+    """Give a flow's limits back, and forget it unless a schedule has named it; its limits now.
+
+    Raises `NotFound`, `PreconditionFailed`.
+    """
+    before = get_by_key(db, tenant, key)
+    check_revision(if_match, before.revision)
+    if db.execute(SQL["delete_unnamed_flow"], {"tenant": tenant, "key": key}).rowcount:
+        return replace(before, **_DEFAULTS)
+    return put(db, tenant, key, _DEFAULTS, now_ms=now_ms, if_match=None)
 
 
 def page(
@@ -97,6 +125,16 @@ def _postponed(row: Sequence[Any], span: Mapping[str, int], epoch: int) -> dict[
         ends_ms=None if deadline_seconds is None else scheduled_for + deadline_seconds * 1_000,
     )
     return {"scheduled_for": scheduled_for, "schedule_id": schedule_row, "next_attempt_at": at_ms}
+
+
+def _check_room(db: sqlite3.Connection, tenant: str) -> None:
+    (count,) = db.execute(SQL["count_unnamed_flows"], (tenant,)).fetchone()
+    if count >= UNNAMED_FLOWS_MAX:
+        raise LimitReached(
+            "unnamed_flows_max",
+            UNNAMED_FLOWS_MAX,
+            f"{UNNAMED_FLOWS_MAX:,} flows of this tenant have limits and no schedule: delete some",
+        )
 
 
 def _limits(row: Sequence[Any]) -> FlowLimits:

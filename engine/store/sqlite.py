@@ -178,10 +178,18 @@ class SqliteFlows:
         rate: int | None,
         parallelism: int,
         paused: bool,
+        now_ms: int,
         if_match: int | None,
     ) -> FlowLimits:
         limits = {"rate": rate, "parallelism": parallelism, "paused": paused}
-        return await self._writer.submit(lambda db: flows.put(db, tenant, key, limits, if_match))
+        return await self._writer.submit(
+            lambda db: flows.put(db, tenant, key, limits, now_ms=now_ms, if_match=if_match)
+        )
+
+    async def delete(
+        self, tenant: str, key: str, now_ms: int, *, if_match: int | None
+    ) -> FlowLimits:
+        return await self._writer.submit(lambda db: flows.delete(db, tenant, key, now_ms, if_match))
 
     async def get(self, tenant: str, key: str) -> FlowLimits:
         return await self._reader.read(lambda db: flows.get_by_key(db, tenant, key))

@@ -75,6 +75,7 @@ ROUTES = (
     Route("GET", "/v1/flows", Scope.READ, flows.list_flows),
     Route("GET", "/v1/flows/{key}", Scope.READ, flows.get_flow),
     Route("PUT", "/v1/flows/{key}", Scope.WRITE, flows.put_flow),
+    Route("DELETE", "/v1/flows/{key}", Scope.WRITE, flows.delete_flow),
     Route("GET", "/v1/audit", Scope.READ, audit.get_audit),
     Route("GET", "/v1/herd/forecast", Scope.READ, herd.get_forecast),
     Route("POST", "/v1/herd/what-if", Scope.READ, herd.post_what_if),

@@ -62,7 +62,7 @@ STATE = Answer(FlowDocument, headers=("ETag",))
     headers=CONDITIONS,
     body=Body(shape=LIMITS),
     answers={200: STATE},
-    problems=("precondition_failed",),
+    problems=("precondition_failed", "limit_reached"),
 )
 async def put_flow(request: web.Request) -> web.Response:
     """Set a flow's limits; what is left out is the default. They hold at once."""
@@ -81,6 +81,16 @@ async def put_flow(request: web.Request) -> web.Response:
         key, rate=rate, parallelism=parallelism, paused=paused, if_match=read_if_match(request)
     )
     return _answer(state)
+
+
+@operation(
+    headers=CONDITIONS, answers={204: Answer()}, problems=("not_found", "precondition_failed")
+)
+async def delete_flow(request: web.Request) -> web.Response:
+    """Give a flow's limits back: the defaults hold at once. One without schedules is forgotten."""
+    key, if_match = request.match_info["key"], read_if_match(request)
+    await engine_of(request).flows.delete(key, if_match=if_match)
+    return web.Response(status=204)
 
 
 @operation(answers={200: STATE}, problems=("not_found",))

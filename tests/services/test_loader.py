@@ -188,13 +188,13 @@ def test_a_retry_of_a_flow_that_has_left_memory_is_read_from_the_journal() -> No
 
 def test_limits_that_are_set_while_an_old_row_is_read_hold() -> None:
     class Stored:
-        async def put(self, *_: object, if_match: None, **limits: Any) -> FlowLimits:
+        async def put(self, *_: object, now_ms: int, if_match: None, **limits: Any) -> FlowLimits:
             return replace(FLOW, **limits)
 
     class Overtaken(Pages):
         async def due(self, *after: Any, **which: Any) -> DuePage:
             page = await super().due(*after, **which)
-            await Flows(Stored(), waiting, tenant="default").put(
+            await Flows(VirtualClock(NOW_MS), Stored(), waiting, tenant="default").put(
                 FLOW.key, rate=7, parallelism=3, paused=False
             )
             return page

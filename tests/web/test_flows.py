@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from engine.store import flows
 from tests.web.keyed import Node, node_on
 
 
@@ -37,3 +38,41 @@ def test_a_key_that_none_can_have_is_refused_with_the_rule(node: Node, path: str
     [fault] = answer.json["errors"]
     assert says in fault["detail"]
     assert node.ask("GET", f"/v1/flows/{path}").status == 404
+
+
+def test_deleted_limits_are_the_defaults_and_a_flow_without_schedules_is_forgotten(node: Node):
+    target = {"url": "http://h.example/"}
+    node.ask("PUT", "/v1/flows/named", body={"rate": 7, "parallelism": 3, "paused": True})
+    schedule = {"cron": "0 0 1 1 *", "target": target, "flow_key": "named"}
+    assert node.ask("PUT", "/v1/schedules/job", body=schedule).status == 201
+    before = node.ask("GET", "/v1/flows/named").json
+    assert before["rate"] == 7
+    assert node.ask("DELETE", "/v1/flows/named").status == 204
+    after = node.ask("GET", "/v1/flows/named").json
+    assert (after["rate"], after["parallelism"], after["paused"]) == (None, 20, False)
+    assert after["effective_rate"] is None
+    assert after["revision"] == before["revision"] + 1
+    first = node.ask("PUT", "/v1/flows/alone", body={"rate": 7}).headers["ETag"]
+    stale = {"If-Match": '"1"'}
+    assert node.ask("DELETE", "/v1/flows/alone", headers=stale).status == 412
+    assert node.ask("DELETE", "/v1/flows/alone").status == 204
+    assert node.ask("GET", "/v1/flows/alone").status == 404
+    assert node.ask("DELETE", "/v1/flows/alone").status == 404
+    assert node.ask("PUT", "/v1/flows/alone", body={"rate": 7}).headers["ETag"] != first
+
+
+def test_flows_that_no_schedule_names_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(flows, "UNNAMED_FLOWS_MAX", 2)
+    with node_on(tmp_path) as node:
+
+        def put(key: str) -> tuple[int, object]:
+            answer = node.ask("PUT", f"/v1/flows/{key}", body={"rate": 1})
+            return answer.status, answer.json.get("limit")
+
+        assert (put("a"), put("b"), put("a")) == ((200, None),) * 3
+        assert put("c") == (409, {"name": "unnamed_flows_max", "value": 2})
+        schedule = {"cron": "0 0 1 1 *", "target": {"url": "http://h.example/"}, "flow_key": "a"}
+        assert node.ask("PUT", "/v1/schedules/job", body=schedule).status == 201
+        assert (put("c"), put("d")[0]) == ((200, None), 409)
+        assert node.ask("DELETE", "/v1/flows/b").status == 204
+        assert put("d") == (200, None)

@@ -28,10 +28,10 @@ SELECT max(coalesce((SELECT alive FROM progress), 0),
            coalesce((SELECT max(scheduled_for) FROM job_run), 0));
 
 -- name: get_shared_ids
--- What a schedule shares with others, each null when it is not there yet.
+-- What a schedule shares with others, each null when it is not there yet, or a flow with no schedule yet.
 SELECT (SELECT id FROM timetable WHERE spec = :spec),
   (SELECT id FROM target WHERE digest = :digest),
-  (SELECT id FROM flow WHERE tenant = :tenant AND key = :key);
+  (SELECT id FROM flow WHERE tenant = :tenant AND key = :key AND named);
 
 -- name: get_timetable_spec
 SELECT spec FROM timetable WHERE id = ?;
@@ -414,11 +414,18 @@ ORDER BY r.next_attempt_at, r.scheduled_for, r.schedule_id LIMIT :limit;
 SELECT id, tenant, key, rate, parallelism, paused, revision FROM flow WHERE id = ?;
 
 -- name: intern_flow
-INSERT INTO flow (tenant, key) VALUES (:tenant, :key) ON CONFLICT DO UPDATE SET key = key RETURNING id;
+INSERT INTO flow (tenant, key) VALUES (:tenant, :key) ON CONFLICT DO UPDATE SET named = 1 RETURNING id;
+
+-- name: count_unnamed_flows
+SELECT count(*) FROM flow INDEXED BY flow_unnamed_idx WHERE tenant = ? AND named = 0;
+
+-- name: delete_unnamed_flow
+DELETE FROM flow WHERE tenant = :tenant AND key = :key AND named = 0;
 
 -- name: set_flow
-INSERT INTO flow (tenant, key, rate, parallelism, paused)
-VALUES (:tenant, :key, :rate, :parallelism, :paused)
+-- As with tenants, revisions begin at the instant of birth.
+INSERT INTO flow (tenant, key, rate, parallelism, paused, named, revision)
+VALUES (:tenant, :key, :rate, :parallelism, :paused, 0, :now)
 ON CONFLICT (tenant, key) DO UPDATE SET rate = excluded.rate, parallelism = excluded.parallelism,
   paused = excluded.paused, revision = revision
     + ((rate, parallelism, paused) IS NOT (excluded.rate, excluded.parallelism, excluded.paused))
