@@ -8,6 +8,7 @@ mark. What both may have (a schedule of the same name) is the stranger's own.
 import json
 import random
 import re
+import time
 from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Iterator
@@ -73,7 +74,15 @@ def owned(node: Node) -> dict[str, list[Owned]]:
             run = node.ask("POST", f"{path}:trigger", key=key).json
             flow = f"f{number}-of-{tenant}"
             found[tenant].append(Owned(name, run["schedule_id"], run["id"], flow))
+            end(node, run["id"], key)
     return found
+
+
+def end(node: Node, run: str, key: str) -> None:
+    """Wait for the end of a run, behind which nothing changes by itself."""
+    deadline = time.monotonic() + 30
+    while node.ask("GET", f"/v1/runs/{run}", key=key).json["ended_at"] is None:
+        assert time.monotonic() < deadline
 
 
 def wish(chance: random.Random, caller: str, other: Owned, cursors: dict[str, str]) -> Wish:
