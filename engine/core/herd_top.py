@@ -37,7 +37,8 @@ def top(crowds: Sequence[Crowd], sample: Sequence[Sampled], span: Span) -> Top:
     for each in sample:
         runs = each.schedules * occurrences.get(each.timetable_id, 0)
         tenants[each.tenant] += runs
-        hosts[urlsplit(each.url).netloc.rpartition("@")[2] or each.url] += runs  # A handler is its own host.
+        host = urlsplit(each.url).netloc.rpartition("@")[2]
+        hosts[host or each.url] += runs  # A handler is its own host.
     seen = sum(each.schedules for each in sample) or 1
     total = sum(crowd.schedules for crowd in crowds)
     return Top(
