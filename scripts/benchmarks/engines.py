@@ -46,7 +46,7 @@ class Store(NamedTuple):
     async def fill(self, documents: Iterable[dict[str, Any]], now_ms: int) -> None:
         """Store schedules, as if it were `now_ms`."""
         for drafts in read_in_parts(documents):
-            await self.schedules.put_many(drafts, now_ms)
+            await self.schedules.put_many(drafts, now_ms, dry_run=False)
 
 
 @asynccontextmanager

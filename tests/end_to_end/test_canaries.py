@@ -42,13 +42,16 @@ class Api:
         key: str = f"Bearer {ADMIN_KEY}",
         **more: str,
     ) -> Any:
-        connection = HTTPConnection(self.address, timeout=30)
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         kind = {} if data is None else {"Content-Type": "application/json"}
-        connection.request(method, path, data, {"Authorization": key, **kind, **more})
-        answer = connection.getresponse()
-        text = answer.read()
-        connection.close()
+        while True:
+            connection = HTTPConnection(self.address, timeout=30)
+            connection.request(method, path, data, {"Authorization": key, **kind, **more})
+            answer = connection.getresponse()
+            text = answer.read()
+            connection.close()
+            if answer.status != 429:  # A fast machine asks more often than a key may.
+                break
         if answer.status >= 400:
             self.refusals.append(text + str(answer.headers).encode())
         return answer.status, text

@@ -65,15 +65,22 @@ class Node:
         key: str | None = None,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
+        patient: bool = True,
     ) -> Answer:
-        """One request; `body` is sent as JSON, or as it is when it is bytes."""
+        """One request; `body` is sent as JSON, or as it is when it is bytes.
+
+        `patient`: when its key asks too often, which a fast machine does, it asks again.
+        """
         given = dict(headers or {})
         if key is not None:
             given["Authorization"] = f"Bearer {key}"
         if body is not None:
             given.setdefault("Content-Type", "application/json")
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        return self.run(self._ask(method, path, given, data))
+        while True:
+            answer = self.run(self._ask(method, path, given, data))
+            if answer.status != 429 or not patient:
+                return answer
 
     async def _ask(
         self, method: str, path: str, headers: Mapping[str, str], data: bytes | None
