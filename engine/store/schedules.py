@@ -289,9 +289,10 @@ def _owed_after_ms(
     """Where the rules begin to hold. What came before is owed by those of its time."""
     if previous is None or retriggered:
         return born_ms
-    if resumed:
-        return now_ms
-    return max(now_ms, previous.owed_after_ms) if other_rules else previous.owed_after_ms
+    if resumed or other_rules:
+        # Not before they held already: a clock that was set back brings no earlier occurrences.
+        return max(now_ms, previous.owed_after_ms)
+    return previous.owed_after_ms
 
 
 def _born_ms(trigger: Trigger, pause: Pause | None, now_ms: int) -> int:

@@ -259,6 +259,30 @@ def test_a_pause_is_not_ended_before_it_began(directory: Path) -> None:
     simulate(main, directory, "2026-11-30T12:00:30Z")
 
 
+def test_a_pause_on_a_clock_that_was_set_back_brings_no_run_from_before(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", cron="* * * * *", jitter_seconds=0)
+            await world.clock.run_for(1_000)
+            world.clock.step(-20 * MINUTE_MS)
+            await world.clock.run_for(1_000)
+            until_ms = engine.clock.now_ms() + MINUTE_MS
+            await engine.schedules.pause("x", Pause(until_ms=until_ms))
+            await world.clock.run_for(2_000)
+            world.clock.step(20 * MINUTE_MS)
+            await world.until("2026-11-30T12:02:30Z")
+            assert (await engine.schedules.get("x")).pause is None
+            floor_ms = await engine.audit.history_floor_ms()
+            tally = await engine.audit.run(floor_ms, engine.clock.now_ms())
+            assert (tally.owed, tally.unaccounted) == (2, 0)
+        assert [s.scheduled_for for s in world.sent()] == [
+            "2026-11-30T12:01:00Z",
+            "2026-11-30T12:02:00Z",
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
 @pytest.mark.parametrize("ends", [".050", ".500", ".999"])
 def test_what_is_owed_right_after_a_pause_ends_is_not_lost(directory: Path, ends: str) -> None:
     """The end is noticed up to a second later; it counts from its own instant."""
