@@ -165,7 +165,7 @@ async def test_other_offsets_are_computed_page_by_page_within_deadlines(path: Pa
 
 def limit(db: sqlite3.Connection, key: str, **limits: Any) -> int:
     settings = {"rate": None, "parallelism": 20, "paused": False} | limits
-    return flows.put(db, "default", key, settings, now_ms=START, if_match=None).flow_id
+    return flows.put(db, "default", key, settings, now_ms=NOW_MS, if_match=None).flow_id
 
 
 def test_schedules_of_a_flow_whose_limit_can_bind_are_a_crowd_of_their_own(db: sqlite3.Connection):
