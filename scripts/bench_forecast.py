@@ -170,7 +170,9 @@ def limit_flows(path: Path) -> None:
         for number in range(LIMITED_FLOWS):
             key = f"receiver-{number}"
             limits = {"rate": FLOW_RATE, "parallelism": PARALLELISM, "paused": False}
-            db.execute(statements()["set_flow"], {"tenant": "default", "key": key, **limits})
+            db.execute(
+                statements()["set_flow"], {"tenant": "default", "key": key, "now": 0, **limits}
+            )
 
 
 def day() -> Span:
