@@ -139,12 +139,8 @@ class SqliteRuns:
         *,
         record: Record[Run] | None,
     ) -> tuple[Run, list[DueRun]]:
-        def change(db: sqlite3.Connection) -> tuple[Run, list[DueRun]]:
-            run, due = interventions.cancel(db, tenant, schedule_id, scheduled_for_ms, now_ms)
-            answers.keep(db, record, run)
-            return run, due
-
-        return await self._writer.submit(change)
+        key = (tenant, schedule_id, scheduled_for_ms)
+        return await self._move(lambda db: interventions.cancel(db, *key, now_ms), record)
 
     async def replay(
         self,
@@ -155,8 +151,16 @@ class SqliteRuns:
         *,
         record: Record[Run] | None,
     ) -> tuple[Run, list[DueRun]]:
+        key = (tenant, schedule_id, scheduled_for_ms)
+        return await self._move(lambda db: interventions.replay(db, *key, now_ms), record)
+
+    async def _move(
+        self,
+        move: Callable[[sqlite3.Connection], tuple[Run, list[DueRun]]],
+        record: Record[Run] | None,
+    ) -> tuple[Run, list[DueRun]]:
         def change(db: sqlite3.Connection) -> tuple[Run, list[DueRun]]:
-            run, due = interventions.replay(db, tenant, schedule_id, scheduled_for_ms, now_ms)
+            run, due = move(db)
             answers.keep(db, record, run)
             return run, due
 
