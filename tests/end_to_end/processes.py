@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException
@@ -244,6 +244,14 @@ class Engine:
             "data"
         ]
         return found
+
+    def all_runs(self, query: str = "") -> Iterator[dict[str, Any]]:
+        """Every run, newest first, page by page; each as it was when its page was asked for."""
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self.ask("GET", f"/v1/runs?limit=1000&{query}{cursor}").document
+            yield from page["data"]
+            cursor = page["next_cursor"] and f"&cursor={page['next_cursor']}"
 
     def outlives(self, seconds: float) -> bool:
         """Whether the process is still there after `seconds`."""
