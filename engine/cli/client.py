@@ -28,6 +28,7 @@ from engine.core.errors import (
     PreconditionFailed,
     Unavailable,
 )
+from engine.core.revision import NOTHING
 from engine.core.url_rules import wire_url
 
 # An engine that accepts a connection answers within milliseconds; a batch of 100,000 takes 10 s.
@@ -79,10 +80,12 @@ class Client:
     ) -> Any:
         """The JSON answer; None for an empty one. Raises the error that a problem stands for.
 
-        `if_match`: the revision that a change is meant for.
+        `if_match`: the revision that a change is meant for, or `NOTHING`.
         """
         headers = {"Content-Type": "application/json"} if body is not None else {}
-        if if_match is not None:
+        if if_match == NOTHING:
+            headers["If-None-Match"] = "*"
+        elif if_match is not None:
             headers["If-Match"] = f'"{if_match}"'
         data = json.dumps(body).encode() if body is not None else None
         text = self._send(method, path, query or {}, headers, data)

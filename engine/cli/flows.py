@@ -7,6 +7,7 @@ import click
 from engine.cli.client import Client
 from engine.cli.options import Server, document, example, identifier, output, server
 from engine.cli.output import show_json, show_table
+from engine.core.revision import NOTHING
 
 
 @click.group(
@@ -48,15 +49,17 @@ def command(context: click.Context, *, server: Server, form: str) -> None:
 @click.option("--rate", type=int, help="Attempts a second at most; without it, no limit.")
 @click.option("--parallelism", type=int, help="Attempts under way at most (default 20).")
 @click.option("--pause", "paused", is_flag=True, help="Send nothing until the next `limit`.")
+@click.option("--new", is_flag=True, help="No schedule has named this flow yet.")
 @server
 @document
 def limit(
-    *, key: str, rate: int | None, parallelism: int | None, paused: bool, server: Server
+    *, key: str, rate: int | None, parallelism: int | None, paused: bool, new: bool, server: Server
 ) -> None:
     """Set the limits of the flow KEY; what is left out becomes the default."""
     body = {"rate": rate, "parallelism": parallelism, "paused": paused}
     with Client(server) as client:
-        show_json(client.call("PUT", f"/v1/flows/{quote(key, safe='')}", body=body))
+        path, if_match = f"/v1/flows/{quote(key, safe='')}", NOTHING if new else None
+        show_json(client.call("PUT", path, body=body, if_match=if_match))
 
 
 def _rate(effective: int | None, limit: int | None) -> str:

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from engine.core.breaker import Door
 from engine.core.document import FLOW_KEY_LENGTH_MAX, FLOW_KEY_PATTERN, FLOW_KEY_RULE
-from engine.core.errors import Fault, Invalid
+from engine.core.errors import Fault, Invalid, NotFound
 from engine.core.fields import Fields
 from engine.core.flow import PARALLELISM
 from engine.core.members import Flag, Integer, Shape
@@ -37,6 +37,12 @@ LIMITS = Shape(
     ignored=frozenset({"key", "inflight", "held", "breaker", "effective_rate", "revision"}),
 )
 
+UNKNOWN = (
+    "no schedule has named this flow: GET /v1/flows lists those that there are (a host's has its "
+    "port, like api.example.com:443); to limit one before its first schedule, send "
+    "If-None-Match: * (offbeat flows limit --new)"
+)
+
 
 class FlowDocument(TypedDict):
     """A flow's limits and how it stands; `held` are its runs in memory, due or about to be.
@@ -65,7 +71,11 @@ STATE = Answer(FlowDocument, headers=("ETag",))
     problems=("precondition_failed", "limit_reached"),
 )
 async def put_flow(request: web.Request) -> web.Response:
-    """Set a flow's limits; what is left out is the default. They hold at once."""
+    """Set a flow's limits; what is left out is the default. They hold at once.
+
+    A flow that no schedule has named yet is 422 unless `If-None-Match: *` says that it is meant: a
+    limit under a misspelt key would hold nothing back. To read or delete what is not there is 404.
+    """
     key = request.match_info["key"]
     faults: list[Fault] = []
     fields = Fields(await read_json(request), pointer="", known=LIMITS.names, faults=faults)
@@ -77,8 +87,14 @@ async def put_flow(request: web.Request) -> web.Response:
         faults.append(Fault("", f"no schedule can have this flow's key: {FLOW_KEY_RULE}"))
     if faults:
         raise Invalid(*faults)
-    state = await engine_of(request).flows.put(
-        key, rate=rate, parallelism=parallelism, paused=paused, if_match=read_if_match(request)
+    flows, condition = engine_of(request).flows, read_if_match(request)
+    if condition is None:
+        try:
+            await flows.get(key)
+        except NotFound as error:
+            raise Invalid(Fault("", UNKNOWN)) from error
+    state = await flows.put(
+        key, rate=rate, parallelism=parallelism, paused=paused, if_match=condition
     )
     return _answer(state)
 

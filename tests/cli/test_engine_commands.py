@@ -267,7 +267,10 @@ def test_an_empty_name_is_exit_code_2(asking: Offbeat, command: tuple[str, ...])
 
 
 def test_a_flow_is_limited_under_its_key_as_written(asking: Offbeat):
-    limited = asking("flows", "limit", "[::1]:8080", "--rate", "7")
+    unknown = asking("flows", "limit", "[::1]:8080", "--rate", "7")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "no schedule has named this flow" in unknown.err
+    limited = asking("flows", "limit", "[::1]:8080", "--rate", "7", "--new")
     assert (limited.code, json.loads(limited.out)["key"]) == (0, "[::1]:8080")
     refused = asking("flows", "limit", "a/b?c=d", "--rate", "7")
     assert (refused.code, refused.out) == (2, "")

@@ -75,7 +75,7 @@ CASES = [
     Case("GET /v1/events", READ, 200, 200),
     Case("GET /v1/flows", READ, 200, 200),
     Case("GET /v1/flows/{key}", READ, 200, 404, "/v1/flows/acme-flow"),
-    Case("PUT /v1/flows/{key}", WRITE, 200, 200, "/v1/flows/any-flow", {"rate": 9}),
+    Case("PUT /v1/flows/{key}", WRITE, 200, 422, "/v1/flows/acme-flow", {"rate": 9}),
     Case("DELETE /v1/flows/{key}", WRITE, 204, 404, "/v1/flows/acme-flow"),
     Case("GET /v1/audit", READ, 200, 200),
     Case("GET /v1/herd/forecast", READ, 200, 200),
