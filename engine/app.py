@@ -13,12 +13,13 @@ from prometheus_client import CollectorRegistry
 
 from engine import __version__
 from engine.clock import Clock, SystemClock
-from engine.config import Config, is_private
+from engine.config import Config
 from engine.core.access import ApiKey
 from engine.core.addresses import Address
 from engine.core.bucket import TokenBucket
 from engine.core.egress import Egress
 from engine.core.errors import ConfigError
+from engine.listening import is_private
 from engine.loops import Loops
 from engine.secret_file import read_admin_key
 from engine.services.answers import Answers

@@ -37,8 +37,9 @@ LOOKS_BEFORE_RETRY = 30
 """What the files do not explain (a full quota, another set's schedule) may have gone meanwhile."""
 
 BYTES_MAX = 1_048_576
-"""Of all files: what a ConfigMap holds, some 4,000 schedules. Deliveries go on beside the reading
-of so many; of more, Python's collector stops them for half a second. `offbeat apply` takes more."""
+"""All files of `--schedules` together: what a ConfigMap holds, some 4,000 schedules. Deliveries go
+on beside the reading of so many; of more, Python's collector stops them for half a second. `offbeat
+apply` takes more."""
 
 PUT_AT_ONCE = 200
 """Of one commit, so that deliveries keep their time beside ten thousand schedules."""

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config, is_private, load_config, read_listen
+from engine.config import Config, load_config
 from engine.core.egress import read_opening
 from engine.core.errors import ConfigError
+from engine.listening import is_private, read_listen
 
 
 @pytest.fixture

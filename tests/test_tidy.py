@@ -22,20 +22,23 @@ MODULE_LINES_MAX = 400
 LAYERS = {
     "core": {"core"},
     "clock": set(),
-    "config": {"core"},
+    "listening": set(),
+    "settings": {"listening", "core"},
+    "config": {"settings", "core"},
     "imports": {"imports", "core"},
     "schedule_files": {"core"},
     "schedule_directory": {"schedule_files", "core"},
     "secret_file": {"core"},
     "store": {"store", "core", "clock", "secret_file"},
     "services": {"services", "store", "core", "clock", "config"},
-    "web": {"web", "services", "store", "core", "clock", "config"},
+    "web": {"web", "services", "store", "core", "clock", "config", "listening"},
     "loops": {"core"},
     # The HTTP interface is a part like others: `Engine.web_app()` and a process serve the same.
-    "app": {"web", "services", "store", "core", "clock", "config", "secret_file", "loops"},
+    "app": {"web", "services", "store", "core", "clock", "config", "listening", "secret_file"}
+    | {"loops"},
     "process": {"app", "web", "services", "config", "schedule_directory"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
-    | {"schedule_files", "secret_file"},
+    | {"settings", "listening", "schedule_files", "secret_file"},
     "testing": {"services", "core", "clock"},
     "receiver": {"core"},
     "__main__": {"cli"},

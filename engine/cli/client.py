@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 
 from engine.cli.options import Server
-from engine.config import DEFAULT_PORT, Config, read_listen
+from engine.config import DEFAULT_PORT, Config
 from engine.core.errors import (
     ConfigError,
     Conflict,
@@ -30,6 +30,7 @@ from engine.core.errors import (
 )
 from engine.core.revision import NOTHING
 from engine.core.url_rules import wire_url
+from engine.listening import read_listen
 
 # An engine that accepts a connection answers within milliseconds; a batch of 100,000 takes 10 s.
 CONNECT_SECONDS = 5

@@ -18,8 +18,9 @@ from engine.cli.options import Server, read_key
 from engine.cli.output import sentence_of, talk
 from engine.cli.sink import Sink, address_of, write_line
 from engine.clock import SystemClock
-from engine.config import DEFAULT_PORT, Config, read_listen
+from engine.config import DEFAULT_PORT, Config
 from engine.core.errors import ConfigError, NoServer, OffbeatError, Unavailable
+from engine.listening import read_listen
 
 FAIL_RATE = 0.05
 # An engine that has a large journal to recover takes seconds.

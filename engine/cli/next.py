@@ -23,7 +23,14 @@ OCCURRENCES_MAX = 1_000  # A page of the API.
     ),
 )
 @click.argument("expression", metavar="EXPR")
-@click.option("--tz", "timezone", metavar="ZONE", default="UTC", show_default=True)
+@click.option(
+    "--tz",
+    "timezone",
+    metavar="ZONE",
+    default="UTC",
+    show_default=True,
+    help="Where the expression is meant.",
+)
 @click.option(
     "--after", "after_ms", type=instant, help="Occurrences later than this (default now)."
 )
@@ -39,7 +46,12 @@ OCCURRENCES_MAX = 1_000  # A page of the API.
     "--name", type=schedule_name, metavar="NAME", help="The schedule; jitter and H depend on it."
 )
 @click.option(
-    "--tenant", type=tenant_name, metavar="NAME", default=DEFAULT_TENANT, show_default=True
+    "--tenant",
+    type=tenant_name,
+    metavar="NAME",
+    default=DEFAULT_TENANT,
+    show_default=True,
+    help="The schedule's; jitter and H depend on it.",
 )
 @click.option(
     "--jitter",

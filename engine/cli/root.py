@@ -1,7 +1,6 @@
 """The command `offbeat` itself: finds commands by name, and turns errors into exit codes.
 
-Exit codes: 0 done, 1 failed, 2 usage or invalid input, 3 no server, 4 not found, 5 conflict,
-6 differences. An error is one line on stderr and never a traceback; data alone is on stdout.
+An error is one line on stderr and never a traceback; data alone is on stdout.
 """
 
 from collections.abc import Sequence
@@ -52,7 +51,18 @@ COMMANDS = {
     "completion": ("completion:command", "A shell's completion of this command line."),
 }
 
-_EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (
+EXIT_CODES = {
+    0: "done",
+    1: "failed",
+    2: "usage or invalid input",
+    3: "no server",
+    4: "not found",
+    5: "conflict",
+    6: "differences",
+}
+"""What they mean, for every command."""
+
+_EXIT_CODE_OF: tuple[tuple[type[OffbeatError], int], ...] = (
     (Invalid, 2),
     (Malformed, 2),
     (ConfigError, 2),
@@ -64,6 +74,13 @@ _EXIT_CODES: tuple[tuple[type[OffbeatError], int], ...] = (
     (DataDirectoryLocked, 5),
     (OffbeatError, 1),
 )
+
+
+def load(name: str) -> click.Command:
+    """The command of this name, imported now."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command: click.Command = getattr(import_module(f"engine.cli.{module}"), attribute)
+    return command
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -80,7 +97,7 @@ def execute(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _say(_one_line(error.format_message()), 2)
     except OffbeatError as error:
-        code = next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
+        code = next(code for kind, code in _EXIT_CODE_OF if isinstance(error, kind))
         return _say(_one_line(sentence_of(error)), code)
     except (KeyboardInterrupt, click.Abort):
         return 130  # 128 + SIGINT, as shells count.
@@ -100,9 +117,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(f"engine.cli.{module}"), attribute)
-        return command
+        return load(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -112,7 +127,8 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nExample:\n  offbeat run --demo",
+    epilog="\b\nExample:\n  offbeat run --demo\n\nExit codes: "
+    + ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()),
 )
 @click.version_option(__version__, prog_name="offbeat", message="%(prog)s %(version)s")
 def _offbeat() -> None:

@@ -1,15 +1,37 @@
 """`offbeat run`: settings from their four sources, then the engine until it is told to stop."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from engine.cli.options import example
 from engine.config import Config, load_config
+from engine.settings import SETTINGS, flag_of
 
-_DEFAULTS = Config()
 DEFAULT_FILE = Path("offbeat.toml")
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def _settings(function: _Function) -> _Function:
+    """The flags of the settings that have one."""
+    for field, setting in reversed(SETTINGS.items()):
+        if setting.metavar is not None:
+            function = _flag(field, setting.metavar, setting.purpose)(function)
+    return function
+
+
+def _flag(field: str, metavar: str, purpose: str) -> Callable[[_Function], _Function]:
+    if not metavar:
+        return click.option(flag_of(field), field, is_flag=True, default=None, help=purpose)
+    # Not click's own default: a flag that is not given leaves room for the other sources.
+    default = getattr(Config(), field)
+    shown = f"{default:g}" if isinstance(default, float) else default
+    words = purpose if default is None else f"{purpose.removesuffix('.')} (default {shown})."
+    return click.option(flag_of(field), field, metavar=metavar, help=words)
 
 
 @click.command(
@@ -20,55 +42,10 @@ DEFAULT_FILE = Path("offbeat.toml")
         "offbeat run --schedules /etc/offbeat/schedules",
     ),
 )
-@click.option("--demo", is_flag=True, default=None, help="Also start a receiver and examples.")
 @click.option(
     "--config", "file", metavar="FILE", help=f"Settings (default {DEFAULT_FILE}, if there)."
 )
-@click.option(
-    "--data-dir", metavar="DIR", help=f"Where the journal lives (default {_DEFAULTS.data_dir})."
-)
-@click.option(
-    "--listen",
-    metavar="ADDRESS",
-    help=f"HOST:PORT (without keys on loopback) or unix:PATH (default {_DEFAULTS.listen}).",
-)
-@click.option(
-    "--tenant", metavar="NAME", help=f"Whose schedules these are (default {_DEFAULTS.tenant})."
-)
-@click.option(
-    "--schedules", metavar="DIR", help="Keep its schedules like the files in DIR, as they change."
-)
-@click.option("--rate", metavar="N", help=f"Attempts a second at most (default {_DEFAULTS.rate}).")
-@click.option("--burst", metavar="N", help="Depth of the token bucket (default rate / 10).")
-@click.option(
-    "--concurrency",
-    metavar="N",
-    help=f"Attempts under way at most, for slow receivers (default {_DEFAULTS.concurrency}).",
-)
-@click.option(
-    "--clock-start",
-    "clock_start_ms",
-    metavar="INSTANT",
-    help="Call this instant now, at real speed; for tests and rehearsals.",
-)
-@click.option(
-    "--lock-timeout",
-    "lock_timeout_seconds",
-    metavar="SECONDS",
-    help="Wait so long for another engine to leave the data directory (default 0).",
-)
-@click.option(
-    "--drain-timeout",
-    "drain_timeout_seconds",
-    metavar="SECONDS",
-    help=f"On SIGTERM, wait so long for requests (default {_DEFAULTS.drain_timeout_seconds:g}).",
-)
-@click.option(
-    "--accept-clock",
-    is_flag=True,
-    default=None,
-    help="Trust a clock that is a day or more behind the journal.",
-)
+@_settings
 def command(file: str | None, **flags: object) -> int:
     """Start the engine; it stops on SIGTERM or Ctrl-C, and on a second one at once.
 

@@ -121,8 +121,16 @@ def _meant(function: _Function) -> _Function:
                 metavar="NAME=VALUE",
                 help="Of schedules with this label; again for more, all of which must hold.",
             ),
-            click.option("--from", "from_ms", type=instant, metavar="INSTANT"),
-            click.option("--to", "to_ms", type=instant, metavar="INSTANT", help="Exclusive."),
+            click.option(
+                "--from",
+                "from_ms",
+                type=instant,
+                metavar="INSTANT",
+                help="Scheduled for then or later.",
+            ),
+            click.option(
+                "--to", "to_ms", type=instant, metavar="INSTANT", help="Scheduled for earlier."
+            ),
             click.option("--reason", type=click.Choice(_REASONS), help="That failed for this."),
             click.option("--outcome", type=click.Choice(_OUTCOMES), help="Of the last attempt."),
             click.option("--dry-run", is_flag=True, help="Only count."),

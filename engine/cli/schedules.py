@@ -128,8 +128,17 @@ def trigger(*, name: str, server: Server, form: str) -> None:
     ),
 )
 @click.argument("name", type=identifier)
-@click.option("--from", "from_ms", type=instant, required=True, metavar="INSTANT")
-@click.option("--to", "to_ms", type=instant, required=True, metavar="INSTANT", help="Exclusive.")
+@click.option(
+    "--from",
+    "from_ms",
+    type=instant,
+    required=True,
+    metavar="INSTANT",
+    help="Scheduled for then or later.",
+)
+@click.option(
+    "--to", "to_ms", type=instant, required=True, metavar="INSTANT", help="Scheduled for earlier."
+)
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @server
 @output

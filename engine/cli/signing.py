@@ -38,7 +38,12 @@ body: Callable[[_Function], _Function] = click.argument(
     "--name", type=schedule_name, metavar="NAME", required=True, help="The schedule's name."
 )
 @click.option(
-    "--tenant", type=tenant_name, metavar="NAME", default=DEFAULT_TENANT, show_default=True
+    "--tenant",
+    type=tenant_name,
+    metavar="NAME",
+    default=DEFAULT_TENANT,
+    show_default=True,
+    help="The schedule's: id and signature depend on it.",
 )
 @click.option("--scheduled-for", "planned_ms", type=instant, required=True, help="The occurrence.")
 @click.option(

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from engine.core.owed import Owing
 
 FINDINGS_MAX = 100
-"""Named in one report: enough to see the pattern; the number is exact whatever it is."""
+"""Findings named in one report: enough to see the pattern; the number is exact whatever it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

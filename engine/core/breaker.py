@@ -15,13 +15,13 @@ from enum import StrEnum
 from engine.core.model import Outcome
 
 FAILURES_MAX = 10
-"""Failures in a row that open the breaker (SPEC §8)."""
+"""Failures in a row that open a flow's breaker: one alone is an accident."""
 
 BACKOFF_MS_MIN = 5_000
-"""The first wait: a restart of a receiver takes about so long."""
+"""A breaker's first wait: a restart of a receiver takes about so long."""
 
 BACKOFF_MS_MAX = 60_000
-"""The longest wait: a receiver that is back is found within a minute."""
+"""A breaker's longest wait: a receiver that is back is found within a minute."""
 
 NEVER_MS = 2**62
 """Later than any instant: only an event can end the wait."""

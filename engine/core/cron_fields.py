@@ -23,7 +23,8 @@ from engine.core.cron_text import split_fields
 from engine.core.errors import Fault, Invalid
 from engine.core.identity import hashed_field
 
-CALENDAR_FORMS_MAX = 4  # In a field. croniter takes up to 1 ms over each, once in a process.
+CALENDAR_FORMS_MAX = 4
+"""Of `L`, `W` and `#` in a field: croniter takes up to 1 ms over each, once in a process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ import re
 
 from engine.core.errors import Fault, Invalid
 
-TEXT_LENGTH_MAX = 256  # Judged before anything is parsed: the parser shares the event loop.
+TEXT_LENGTH_MAX = 256
+"""`cron`: judged before anything is parsed, since the parser shares the event loop."""
 
 NICKNAMES = {
     "@yearly": "0 0 1 1 *",

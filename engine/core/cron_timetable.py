@@ -30,7 +30,8 @@ from engine.core.wall_time import WallPattern
 from engine.core.zone_names import check_timezone
 from engine.core.zones import OFFSET_SECONDS_MAX, Stretch, stretch_at
 
-SEARCH_YEARS = 41  # 29 February falls on a Sunday 40 years apart when 2100 lies between.
+SEARCH_YEARS = 41
+"""As far as a cron is searched: 29 February is a Sunday 40 years apart when 2100 is between."""
 
 _SEARCH_SECONDS = SEARCH_YEARS * 366 * 86_400
 END_SECOND = 253_370_764_800  # 9999-01-01T00:00:00Z: a year of room before dates run out.

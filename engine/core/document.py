@@ -62,18 +62,27 @@ NAME_RULE = (
 )
 _NAME = re.compile(r"(?!sch_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
-# SPEC §4 for the bounds without a reason of their own.
 JITTER_SECONDS_MAX = 900
-DEADLINE_SECONDS_MAX = 86_400
-CATCH_UP_WINDOW_SECONDS_MIN = 10
-CATCH_UP_WINDOW_SECONDS_MAX = 2_678_400
-# The last occurrence is found by counting up to it when the schedule is written.
-RUNS_MAX = 1_000_000
-# After so many failures in a row nobody is counting any more.
-FAILURES_MAX = 1_000
+"""`jitter_seconds`: a quarter of an hour. Whoever may wait longer has no time of day in mind."""
 
-# As long as a schedule's name.
+DEADLINE_SECONDS_MAX = 86_400
+"""`deadline_seconds`: a day. What is worth something for longer needs no deadline."""
+
+CATCH_UP_WINDOW_SECONDS_MIN = 10
+"""`catch_up_window_seconds`: a run less late than this is not missed and needs no catching up."""
+
+CATCH_UP_WINDOW_SECONDS_MAX = 2_678_400
+"""`catch_up_window_seconds`: the longest month, as far back as a monthly schedule looks."""
+
+RUNS_MAX = 1_000_000
+"""`max_runs`: the last occurrence is found by counting up to it when the schedule is written."""
+
+FAILURES_MAX = 1_000
+"""`pause_after_failures`: after so many in a row nobody is counting any more."""
+
 FLOW_KEY_LENGTH_MAX = 128
+"""`flow_key`: as long as a schedule's name."""
+
 FLOW_KEY_PATTERN = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 FLOW_KEY_RULE = "write letters, digits and ._:[]- without blanks or slashes"
 

@@ -15,8 +15,9 @@ from engine.core.errors import Fault
 from engine.core.identity import parse_instant
 from engine.core.members import INSTANT_LENGTH_MAX, Choice, Flag, Instant, Integer, Text
 
-# Enough to repair any document by hand; bounds the answer to a hostile one.
 FAULTS_MAX = 64
+"""Faults told of one document: enough to repair any by hand, and a bound to the answer."""
+
 # Longer names than this are nobody's typing error, and comparing them is quadratic.
 NAME_SHOWN_MAX = 64
 

@@ -36,7 +36,7 @@ EVEN = 1.1
 
 MINUTE_SECONDS = 60
 SPAN_SECONDS_MAX = 86_400
-"""A day at one second a step: what can be computed within two seconds."""
+"""What a forecast spans: a day at one second a step can be computed within two seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

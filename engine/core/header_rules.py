@@ -10,9 +10,12 @@ import re
 from engine.core.errors import Fault
 from engine.core.fields import FAULTS_MAX, member_pointer
 
-# SPEC §4. Servers refuse requests beyond about 8 KiB of head (nginx, Apache, aiohttp).
 HEADERS_MAX = 32
+"""Headers of a target: the engine adds a dozen, and Apache httpd takes a hundred in all."""
+
 HEADERS_BYTES_MAX = 8_192
+"""Headers of a target together: nginx, Apache and aiohttp refuse more than about so much."""
+
 # Name and value travel with ": " and CRLF.
 _LINE_OVERHEAD_BYTES = 4
 

@@ -14,9 +14,11 @@ RATE_MAX = 1_000_000
 """Attempts a second: beyond what any machine that runs this starts."""
 
 ADDED_SCHEDULES_MAX = 10_000_000
-"""Keeps every second's count of runs far below 2**32 (`population`)."""
+"""Schedules that a what-if adds: keeps a second's count of runs far below 2**32."""
 
 TIMETABLES_NAMED_MAX = 1_000
+"""Timetables that a what-if names: more than anybody writes, and quickly compared."""
+
 TIMETABLE_LENGTH_MAX = 512
 """A cron's 256 characters, resolved, and a zone's name."""
 

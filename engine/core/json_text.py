@@ -21,10 +21,12 @@ from typing import Any, NoReturn
 from engine.core.errors import Fault, Invalid, Malformed
 from engine.core.fields import FAULTS_MAX, member_pointer
 
-# SPEC §12; deeper than any payload that a person wrote, far from the interpreter's own limit.
 DEPTH_MAX = 32
-# Objects and arrays in one text. They cost 100 times their bytes to build; this many take 3 ms.
+"""Nesting of JSON: deeper than what people write, and far from the interpreter's own limit."""
+
 CONTAINERS_MAX = 16_384
+"""Objects and arrays in one text: they take 100 times their bytes to build; so many take 3 ms."""
+
 # Digits that any double of at least this magnitude keeps (DBL_DIG of C): no need to look closer.
 DIGITS_KEPT = 15
 MAGNITUDE_KEPT = 1e-290

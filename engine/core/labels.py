@@ -19,16 +19,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 LABELS_MAX = 32
-"""SPEC §4."""
+"""Labels of a schedule: each is a row of the index that selectors are answered from."""
 
 LABEL_LENGTH_MAX = 63
-"""Of a name and of a value; a DNS label's."""
+"""A label's name and its value: as Kubernetes has them, so that its labels can be taken over."""
 
 PREFIX_LENGTH_MAX = 253
-"""Of what stands before the slash; a DNS name's."""
+"""What stands before the slash in a label's name: a DNS name."""
 
 SELECTOR_LENGTH_MAX = 1_024
-"""Requirements that a person writes fit in an address."""
+"""`selector`: the requirements that a person writes, and they fit in an address."""
 
 KEY_RULE = (
     f"write a key of 1 to {LABEL_LENGTH_MAX} letters, digits, dots, hyphens and underscores that "

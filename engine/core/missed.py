@@ -14,7 +14,7 @@ MISSED_AFTER_MS = 10_000
 """Later than this past `fire_after`, through downtime, and an occurrence counts as missed."""
 
 ALL_WINDOW_SECONDS = 3_600
-"""How far back `all` reaches when its window is null."""
+"""How far back `catch_up: all` reaches when its window is null."""
 
 SPREAD_MS_MIN = 10_000
 """Caught-up runs are spread over at least this."""

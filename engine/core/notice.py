@@ -22,7 +22,8 @@ NOTICES = "sch_notices"
 """The name of a tenant's schedule of notices; SPEC §4 lets no tenant's begin with `sch_`."""
 
 DEADLINE_SECONDS = 86_400
-"""A failure that nobody could be told of for a day is in the list of failed runs."""
+"""A failure notice's deadline: what nobody could be told of for a day is in the list of failed
+runs."""
 
 WAITING_MAX = 50_000
 """Runs that may wait in the flow of a tenant's notices before further ends are told no more: as

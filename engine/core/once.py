@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 KEPT_MS = 24 * 3_600_000
-"""How long an answer is kept, at least: a day's outage of whoever sends again."""
+"""How long an answer is kept under `Idempotency-Key`, at least: a day's outage of whoever sends
+again."""
 
-ANSWERS_MAX = 10_000
-"""Answers that a tenant has kept at a time. None is dropped before its day is over, since what was
-promised to its client would be; so the next one is refused."""
+IDEMPOTENCY_KEYS_MAX = 10_000
+"""Answers that a tenant has kept under `Idempotency-Key` at a time. None is dropped before its day
+is over, since what was promised to its client would be; so the next one is refused."""
 
 T_contra = TypeVar("T_contra", contravariant=True)
 

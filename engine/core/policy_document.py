@@ -16,15 +16,24 @@ from engine.core.labels import (
 from engine.core.members import Choice, Flag, Instant, Integer, Judged, Nested, Shape, Text, whole
 from engine.core.model import BackoffShape, Pause, RetryPolicy
 
-# A sentence for whoever finds the schedule resting.
 PAUSE_REASON_LENGTH_MAX = 256
-# SPEC §4 for the bounds of a retry policy.
+"""`pause_reason`: a sentence for whoever finds the schedule resting."""
+
 ATTEMPTS_MAX = 20
+"""`retry.max_attempts`: with the default backoff up to ten hours of trying."""
+
 MULTIPLIER_MAX = 10
+"""`retry.multiplier`: tenfold waits go from a second to a day in five steps."""
+
 MAX_AGE_SECONDS_MIN = 60
+"""`retry.max_age_seconds`: less than a minute has no room for a retry after a slow attempt."""
+
 MAX_AGE_SECONDS_MAX = 604_800
-# Attempts further apart than a day are a schedule of their own.
+"""`retry.max_age_seconds`: a week, as long as history is kept by default."""
+
 BACKOFF_SECONDS_MAX = 86_400
+"""`retry.max_backoff_seconds`: attempts more than a day apart are a schedule of their own."""
+
 
 BACKOFF_SHAPES: tuple[BackoffShape, ...] = ("full", "partial", "decorrelated", "none")
 MAX_ATTEMPTS = Integer("max_attempts", 8, low=1, high=ATTEMPTS_MAX)

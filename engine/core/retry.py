@@ -22,7 +22,8 @@ from engine.core.identity import unit_u53
 from engine.core.model import Outcome, RetryPolicy
 
 MIN_WAIT_MS = 100
-"""Full jitter can say 0; a receiver that just failed is left alone for at least this long."""
+"""Least wait before another attempt. Full jitter can say 0; a receiver that just failed is left
+alone for at least this long."""
 
 RETRYABLE_STATUSES = frozenset({408, 425, 429, *range(500, 600)})
 """Timeout, too early, too many requests, and the server's own failures: these can pass."""

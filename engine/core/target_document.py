@@ -23,10 +23,12 @@ from engine.core.members import Choice, Integer, Judged, Shape, whole
 from engine.core.model import BodyKind, Target
 from engine.core.url_rules import URL_LENGTH_MAX, wire_url
 
-# SPEC §12: a webhook carries a notice, not a file; 1,000 runs in flight then hold 100 MB at most.
 BODY_BYTES_MAX = 102_400
-# SPEC §4: a slot that a receiver may occupy.
+"""A target's body: a webhook carries a notice, no file; 1,000 runs in flight hold 100 MB then."""
+
 TIMEOUT_SECONDS_MAX = 300
+"""`target.timeout_seconds`: so long may a receiver occupy one of the slots that all share."""
+
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # RFC 9110 §9.3.1: content there has no meaning, and some servers close the connection on it.

@@ -24,10 +24,12 @@ from engine.core.timetable import (
     read_local_instant,
 )
 
-# SPEC §3: a year.
 EVERY_SECONDS_MAX = 31_536_000
-# Longer than any IANA name; bounds what the zone lookup is asked.
+"""`every`: a year. What happens less often has a date, and is a cron expression."""
+
 TIMEZONE_LENGTH_MAX = 64
+"""`timezone`: longer than any IANA name; bounds what the zone lookup is asked."""
+
 # Cron texts remembered with what they mean: a fleet writes few of them many times over.
 SHARED_CRONS_MAX = 4_096
 

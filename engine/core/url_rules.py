@@ -15,10 +15,12 @@ from urllib.parse import quote
 
 import idna
 
-# SPEC §4: what proxies and servers accept without settings.
 URL_LENGTH_MAX = 2_048
-# RFC 1035 §2.3.4, without the length bytes.
+"""A target's URL: what proxies and servers accept without settings."""
+
 HOST_LENGTH_MAX = 253
+"""A host's name in a URL: what DNS can hold (RFC 1035 §2.3.4, without the length bytes)."""
+
 # A batch of schedules calls many addresses at few hosts.
 AUTHORITIES_SHARED_MAX = 4_096
 

@@ -24,7 +24,7 @@ from engine.core.errors import Malformed
 from engine.core.json_text import DEPTH_MAX, exact_float
 
 NODES_MAX = 1_000_000
-"""Of a document, aliases written out: ten thousand schedules with a hundred members."""
+"""Values in a YAML document, aliases written out: ten thousand schedules with a hundred members."""
 
 Document = tuple[int, Any]
 """The line where a document begins, and its value; a `Malformed` where it has none."""

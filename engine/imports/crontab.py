@@ -29,8 +29,8 @@ from engine.imports.shell import NotPlain, Unclosed, check_closed, read_words
 from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
 from engine.imports.wget import read_wget
 
-# A crontab is typed by people; crond itself refuses long ones (1,000 jobs in cronie's default).
 FILE_BYTES_MAX = 1_048_576
+"""A crontab: people type them, and crond itself refuses long ones (cronie: 1,000 jobs)."""
 
 # What a schedule says otherwise, or not at all.
 DELAYS = frozenset({"RANDOM_DELAY", "START_HOURS_RANGE", "DELAY", "PERSISTENT", "BATCH"})

@@ -30,8 +30,8 @@ from engine.imports.kubernetes_times import read_times
 from engine.imports.report import Import, Imported, Remark, merge
 from engine.imports.shell import NotPlain
 
-# All CronJobs of a large cluster in one List, with what the API server adds to each.
 FILE_BYTES_MAX = 16_777_216
+"""A file of CronJobs: all of a large cluster in one List, with what its server adds to each."""
 
 VERSIONS = ("batch/v1", "batch/v1beta1")
 

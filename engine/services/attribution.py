@@ -8,8 +8,8 @@ from engine.core.errors import Unavailable
 from engine.store import RunKey
 
 RUNS_READ_MAX = 200_000
-"""Runs of one answer, the earliest of the span: two seconds of a reader's thread. In a herd their
-order says nothing of how late they were, so the first of a larger one stand for all."""
+"""Runs of one attribution, the earliest of its span: two seconds of a reader's thread. In a herd
+their order says nothing of how late they were, so the first of a larger one stand for all."""
 
 
 class AttributionStore(Protocol):

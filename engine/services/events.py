@@ -239,11 +239,11 @@ class Events:
     def _check_room(self, tenant: str) -> None:
         if len(self._streams) >= STREAMS_MAX:
             raise LimitReached(
-                "streams", STREAMS_MAX, f"{STREAMS_MAX} event streams are open here: close some"
+                "streams_max", STREAMS_MAX, f"{STREAMS_MAX} event streams are open here: close some"
             )
         if sum(s.tenant == tenant for s in self._streams) >= STREAMS_PER_TENANT_MAX:
             raise LimitReached(
-                "streams_per_tenant",
+                "streams_per_tenant_max",
                 STREAMS_PER_TENANT_MAX,
                 f"a tenant may have {STREAMS_PER_TENANT_MAX} event streams open: close some",
             )

@@ -34,11 +34,12 @@ KEYS_MAX = 10_000
 """Keys in memory: a few megabytes, and more than tenants that one node can serve."""
 
 REQUESTS_PER_SECOND = 100
-"""Of one key. A request takes a millisecond of the loop that also sends webhooks, so that one key
-cannot take more than a tenth of it; many schedules go into one request, `schedules:batch`."""
+"""Requests of one key. A request takes a millisecond of the loop that also sends webhooks, so that
+one key cannot take more than a tenth of it; many schedules go into one request,
+`schedules:batch`."""
 
 REQUESTS_BURST = 500
-"""Of a key that was quiet: a deployment that puts its schedules one by one."""
+"""Requests of a key that was quiet: a deployment that puts its schedules one by one."""
 
 LAST_USE_GRAIN_MS = 10 * 60_000
 """Precise enough to see that a key is still in use, and six writes an hour at most."""

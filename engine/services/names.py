@@ -28,12 +28,12 @@ NAMES_KEPT_SECONDS = 10
 """Resolved names: a herd asks once, a receiver that moves is found soon."""
 
 LOOKUPS_MAX = 64
-"""At once. A tenant alone has 32: at 50 ms each, 640 new names a second. Each is a thread, of which
-some 50 KiB are in memory while it waits."""
+"""Names looked up at once. A tenant alone has 32: at 50 ms each, 640 new names a second. Each is a
+thread, of which some 50 KiB are in memory while it waits."""
 
 ADDRESSES_TRIED_MAX = 16
-"""Of a name's. Each that fails is tried again with those that follow, so that a name with 1,000
-addresses, which anybody can have, would be a flood of 500,000 connections at them."""
+"""Of a name's addresses. Each that fails is tried again with those that follow, so that a name with
+1,000 addresses, which anybody can have, would be a flood of 500,000 connections at them."""
 
 ASKING: ContextVar[str] = ContextVar("asking", default="")
 """The tenant for whom a task connects: between it and a lookup stands a library's connector."""

@@ -47,13 +47,13 @@ from engine.services.names import ASKING, Lookup, Names
 from engine.services.outgoing import read_route, request_bytes
 
 RESPONSE_READ_BYTES = 64 * 1024
-"""Of a response, head included (SPEC §12). It bounds memory and time where a body never ends."""
+"""Read of a response, head included. It bounds memory and time where a body never ends."""
 
 RESPONSE_KEPT_BYTES = 4 * 1024
-"""Of a body, for the journal (SPEC §12): the first lines of an error say what is wrong."""
+"""Kept of a response's body: the first lines of an error say what is wrong."""
 
 RESPONSE_FIELDS_MAX = 256
-"""Header fields. Receivers send 10 to 60; each takes a microsecond of the loop."""
+"""Header fields of a response. Receivers send 10 to 60; each takes a microsecond of the loop."""
 
 KEEPALIVE_SECONDS = 4
 """Rest of a connection. Receivers hang up after 5 s (Apache httpd, Node.js, uvicorn) to 75 s

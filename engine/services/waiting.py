@@ -19,10 +19,10 @@ from engine.core.wheel import Wheel
 from engine.store import DueRun, FlowLimits, HeldRun
 
 RUNS_HELD_MAX = 50_000
-"""Runs in memory (SPEC §8, §12): some 20 MB, and seconds of work at any rate that one node has."""
+"""Runs in memory: some 20 MB, and seconds of work at any rate that one node has."""
 
 FLOW_RUNS_MIN = 100
-"""What every flow may hold, however many there are (SPEC §8)."""
+"""Runs that every flow may hold in memory, however many flows there are."""
 
 FLOWS_KEPT_MAX = 20_000
 """Flows in memory, some 14 MB, before those with nothing to do and to remember leave it; at twice

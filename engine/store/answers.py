@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from engine.core.errors import InProgress, LimitReached
 from engine.core.json_text import compact_json
-from engine.core.once import ANSWERS_MAX, KEPT_MS, Once, Record, Reply
+from engine.core.once import IDEMPOTENCY_KEYS_MAX, KEPT_MS, Once, Record, Reply
 from engine.store.statements import statements
 from engine.store.writer import Reader
 
@@ -44,12 +44,12 @@ def keep(db: sqlite3.Connection, record: Record[T] | None, result: T) -> None:
     once, answer, since_ms = record.once, record.answer(result), record.now_ms - KEPT_MS
     db.execute(SQL["forget_answers"], {"until": since_ms, "limit": FORGOTTEN_AT_ONCE})
     (count,) = db.execute(SQL["count_answers"], (once.tenant, since_ms)).fetchone()
-    if count >= ANSWERS_MAX:
+    if count >= IDEMPOTENCY_KEYS_MAX:
         raise LimitReached(
             "idempotency_keys_max",
-            ANSWERS_MAX,
-            f"{ANSWERS_MAX:,} answers are kept for this tenant, each for a day: send fewer "
-            "requests with an Idempotency-Key",
+            IDEMPOTENCY_KEYS_MAX,
+            f"{IDEMPOTENCY_KEYS_MAX:,} answers are kept for this tenant, each for a day: send "
+            "fewer requests with an Idempotency-Key",
         )
     values = {
         "tenant": once.tenant,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from engine.config import is_private
 from engine.core.access import ApiKey, Scope
 from engine.core.addresses import read_address
+from engine.listening import is_private
 from engine.services.keys import REQUESTS_BURST, REQUESTS_PER_SECOND
 from engine.web.expectations import put_off
 from engine.web.operations import OPERATION, Operation

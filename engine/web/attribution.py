@@ -17,7 +17,8 @@ from engine.web.queries import FROM, TO, query_of
 
 SPAN_MS_DEFAULT = 3_600_000
 SPAN_MS_MAX = 86_400_000
-"""A day, as for a forecast: there is a herd an hour, and a longer span hides which one it was."""
+"""What an attribution spans: a day, as a forecast; there is a herd an hour, and a longer span hides
+which one it was."""
 
 SHARE_DIGITS = 4
 

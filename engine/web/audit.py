@@ -13,7 +13,8 @@ from engine.web.ports import engine_of
 from engine.web.queries import FROM, TO, query_of, refuse_backwards
 
 AHEAD_MS_MAX = 86_400_000
-"""As far as a forecast looks; without an end an audit computes years that nobody owes yet."""
+"""How far ahead an audit may reach: as a forecast does; without an end it computes years that
+nobody owes yet."""
 
 
 class FindingDocument(TypedDict):

@@ -40,7 +40,7 @@ from engine.core.model import Draft, Schedule
 from engine.web.access import is_known, unknown
 from engine.web.expectations import invite_body
 from engine.web.json_bodies import check_media_type, sized, too_large
-from engine.web.ndjson import HELD_BYTES_MAX, Results, discard, lines
+from engine.web.ndjson import UNREAD_BYTES_MAX, Results, discard, lines
 from engine.web.operations import NDJSON_TYPES, Answer, Body, operation
 from engine.web.ports import CALLER, TenantFace, engine_of
 from engine.web.problem_codes import FaultDocument, LimitDocument
@@ -56,8 +56,8 @@ STORED_AT_ONCE_BYTES = 1_048_576
 READ_AT_ONCE = 50
 # And bytes of them: the worst that is parsed inline takes 4 ms.
 READ_AT_ONCE_BYTES = 16_384
-# Of one tenant: each holds a connection for as long as it takes, and its lines in memory.
 BATCHES_AT_ONCE = 8
+"""Batches of one tenant: each holds a connection while it lasts, and its lines in memory."""
 
 UNDER_WAY: web.AppKey[Counter[str]] = web.AppKey("batches_under_way", Counter)
 
@@ -212,10 +212,10 @@ async def _store(engine: TenantFace, group: list[_Line], *, dry_run: bool) -> by
 def _too_many(first: _Line) -> bytes:
     """The result of the first line that is not stored because results wait unread."""
     detail = (
-        f"{HELD_BYTES_MAX:,} bytes of results wait to be read: this line and those after it are not"
-        " stored; send them in another request, or read while you send"
+        f"{UNREAD_BYTES_MAX:,} bytes of results wait to be read: this line and those after it are"
+        " not stored; send them in another request, or read while you send"
     )
-    return _result(first, LimitReached("unread_bytes_max", HELD_BYTES_MAX, detail), 0)
+    return _result(first, LimitReached("unread_bytes_max", UNREAD_BYTES_MAX, detail), 0)
 
 
 def _result(

@@ -30,7 +30,7 @@ RESERVED_HEAD_SECONDS_MAX = 1.0
 """The same on the reserve: a health check has its head ready."""
 
 ANSWER_SECONDS_MAX = 30.0
-"""For a client to take an answer; of a page too large for it the client asks for less."""
+"""For a client to take an answer; of a page too large for that it asks for less."""
 
 HEALTH = frozenset({"/livez", "/readyz"})
 

@@ -11,14 +11,15 @@ from collections import Counter
 from typing import Protocol
 
 CONNECTIONS_MAX = 400
-"""In all: with 512 deliveries under way and the files of the journal they stay below the 1,024
-descriptors that a process has by default."""
+"""Connections in all: with 512 deliveries under way and the files of the journal they stay below
+the 1,024 descriptors that a process has by default."""
 
 CONNECTIONS_PER_ADDRESS_MAX = 300
-"""From one address: a proxy is one, and so is a machine with many clients."""
+"""Connections from one address: a proxy is one, and so is a machine with many clients."""
 
 RESERVE = 16
-"""Beyond those: more supervisors than anybody has, asking at the same moment."""
+"""Connections beyond those, for health checks alone: more supervisors than anybody has, asking at
+the same moment."""
 
 
 class Abortable(Protocol):

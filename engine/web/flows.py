@@ -25,9 +25,11 @@ from engine.web.queries import (
 )
 from engine.web.revisions import CONDITIONS, etag, read_if_match
 
-# As the engine's own rate and concurrency are bounded: no machine nears them.
 RATE_MAX = 1_000_000
+"""A flow's `rate`: as the engine's own is bounded; no machine nears it."""
+
 PARALLELISM_MAX = 10_000
+"""A flow's `parallelism`: as the engine's own concurrency is bounded; no machine nears it."""
 
 RATE = Integer("rate", None, low=1, high=RATE_MAX)
 FLOW_PARALLELISM = Integer("parallelism", PARALLELISM, low=1, high=PARALLELISM_MAX)

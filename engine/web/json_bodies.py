@@ -17,10 +17,12 @@ from engine.web.expectations import invite_body
 from engine.web.operations import JSON_TYPES, NOTHING
 from engine.web.problems import Problem
 
-# SPEC §12: room for a target body of 100 KiB in base64 and its schedule.
 BODY_BYTES_MAX = 262_144
-# A body this large comes within a tenth of a second; a slow client must not hold the connection.
+"""A request's body, and a line of a batch: room for a target's body in base64 and its schedule."""
+
 BODY_SECONDS_MAX = 10.0
+"""For a body to come: the largest takes a tenth of a second, and a slow one holds a connection."""
+
 # Parsing this much takes a third of a millisecond, less than handing it to a thread.
 INLINE_BYTES_MAX = 16_384
 # Documents rendered between two looks at the loop, about a millisecond's worth.

@@ -14,16 +14,20 @@ from aiohttp import StreamReader, web
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.problems import Problem
 
-# For a line to come whole; a client that computes its lines may take a moment for each.
 LINE_SECONDS_MAX = 10.0
-# For the whole request, thirty times what 100,000 lines take: one might drip lines for ever.
+"""For a line of a batch to come whole: a client that computes it may take a moment for each."""
+
 REQUEST_SECONDS_MAX = 300.0
-# For a client to make room for what it asked for, once it has sent everything.
+"""For a whole batch: thirty times what 100,000 lines take; one might drip lines for ever."""
+
 WRITE_SECONDS_MAX = 30.0
-# And before: one that reads while it sends does so within moments.
+"""For a client to take the results of a batch, once it has sent everything."""
+
 ROOM_SECONDS_MAX = 5.0
-# The results of 100,000 schedules that went well, with the longest names.
-HELD_BYTES_MAX = 20_971_520
+"""The same while it still sends: one that reads between its lines does so within moments."""
+
+UNREAD_BYTES_MAX = 20_971_520
+"""Results of a batch that wait to be read: 100,000 that went well, with the longest names."""
 
 
 async def lines(content: StreamReader) -> AsyncIterator[list[bytes | None]]:
@@ -72,7 +76,7 @@ class Results:
     async def add(self, data: bytes) -> bool:
         """Take whole lines; False: there are too many for a client that does not read them."""
         self._held += data
-        return len(self._held) <= HELD_BYTES_MAX or await self._send(ROOM_SECONDS_MAX)
+        return len(self._held) <= UNREAD_BYTES_MAX or await self._send(ROOM_SECONDS_MAX)
 
     async def end(self) -> web.StreamResponse:
         """Send what is held; the answer is complete. Raises ConnectionError: nobody reads it."""

@@ -26,7 +26,7 @@ from engine.web.problems import Problem
 T = TypeVar("T")
 
 KEY_LENGTH_MAX = 255
-"""As long as other APIs take them."""
+"""`Idempotency-Key`: as long as other APIs take them."""
 
 _BARE = r"[\x21\x23-\x5b\x5d-\x7e]+"
 _KEY = re.compile(f'"{_BARE}"|{_BARE}')

@@ -16,11 +16,11 @@ from engine.core.members import Choice, Instant, Integer, Text
 from engine.web.operations import OPERATION
 from engine.web.problems import Problem
 
-# SPEC §12: what a reader gets at once; renders in 20 ms.
 PAGE_MAX = 1_000
+"""Rows of one page of a list: they render in 20 ms; `cursor` brings the next page."""
+
 PAGE_DEFAULT = 100
-# SPEC §4.
-NAME_LENGTH_MAX = 128
+NAME_LENGTH_MAX = 128  # Of a schedule.
 # Longer than any cursor handed out.
 CURSOR_LENGTH_MAX = 512
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from aiohttp import web
 
-from engine.config import read_listen
 from engine.core.errors import ConfigError
+from engine.listening import read_listen
 from engine.web.connection import LINE_BYTES_MAX, Connection
 from engine.web.connection_limits import Places
 from engine.web.server_log import ServerLog

@@ -31,10 +31,11 @@ from engine.web.queries import (
 )
 from engine.web.revisions import CONDITIONS, etag, read_if_match
 
-# A year, as the longest interval (SPEC §3).
 INTERVAL_SECONDS_MAX = 31_536_000
-# Beyond what any node holds.
+"""A tenant's `interval_seconds_min`: a year, as the longest interval."""
+
 SCHEDULES_QUOTA_MAX = 1_000_000_000
+"""A tenant's `schedules_max`: beyond what any node holds."""
 
 SCHEDULES_QUOTA = Integer("schedules_max", None, low=0, high=SCHEDULES_QUOTA_MAX)
 INTERVAL_QUOTA = Integer("interval_seconds_min", None, low=1, high=INTERVAL_SECONDS_MAX)

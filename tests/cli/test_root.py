@@ -6,13 +6,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 
-from engine.cli.root import COMMANDS
+from engine.cli.root import COMMANDS, load
 from tests.cli.conftest import Offbeat
 
 
@@ -24,12 +23,6 @@ def commands() -> Iterator[tuple[str, click.Command]]:
         yield " ".join(path), command
         if isinstance(command, click.Group):
             left += [((*path, name), verb) for name, verb in command.commands.items()]
-
-
-def load(name: str) -> click.Command:
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    command: click.Command = getattr(import_module(f"engine.cli.{module}"), attribute)
-    return command
 
 
 ALL = dict(commands())
@@ -55,6 +48,12 @@ def test_every_help_shows_the_command_in_use(path: str, offbeat: Offbeat):
     assert (result.code, result.err) == (0, "")
     examples = result.out.partition("Example")[2]
     assert f"offbeat {path}" in examples
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_option_says_what_it_is_for(path: str):
+    options = [each for each in ALL[path].params if isinstance(each, click.Option)]
+    assert [each.opts for each in options if not each.help] == []
 
 
 WITHOUT_JSON = {

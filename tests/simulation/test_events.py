@@ -283,8 +283,8 @@ def test_a_tenant_and_the_node_may_have_so_many_streams(tmp_path: Path):
                 return of_one, of_all, stream.ended
 
     assert simulate(main, tmp_path, START) == (
-        ("streams_per_tenant", STREAMS_PER_TENANT_MAX),
-        ("streams", STREAMS_MAX),
+        ("streams_per_tenant_max", STREAMS_PER_TENANT_MAX),
+        ("streams_max", STREAMS_MAX),
         None,
     )
 

@@ -88,14 +88,14 @@ def send_before_reading(api, body):
 
 
 def test_results_beyond_what_is_held_are_streamed(api, engine, monkeypatch):
-    monkeypatch.setattr(ndjson, "HELD_BYTES_MAX", 100_000)
+    monkeypatch.setattr(ndjson, "UNREAD_BYTES_MAX", 100_000)
     answer = api.batch(MANY_WRONG + line("last"))
     assert len(answer.body) > 5_000_000
     assert answer.lines[-1] == {"line": 40_001, "name": "last", "status": "created"}
 
 
 def test_results_beyond_what_is_held_that_nobody_reads_end_the_request(api, engine, monkeypatch):
-    monkeypatch.setattr(ndjson, "HELD_BYTES_MAX", 100_000)
+    monkeypatch.setattr(ndjson, "UNREAD_BYTES_MAX", 100_000)
     monkeypatch.setattr(ndjson, "ROOM_SECONDS_MAX", 0.01)
     # The rest is more than a connection holds: the client reads once it has been thrown away.
     rest = b" " * 40_000_000 + b"\n" + line("last")

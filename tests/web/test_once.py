@@ -241,7 +241,7 @@ def test_answers_outlive_the_engine_and_go_after_a_day(tmp_path):
 
 
 def test_an_answer_that_cannot_be_kept_undoes_what_it_answers(node, monkeypatch):
-    monkeypatch.setattr(answers, "ANSWERS_MAX", 2)
+    monkeypatch.setattr(answers, "IDEMPOTENCY_KEYS_MAX", 2)
     for once in ("a-1", "a-2"):
         assert post(node, "/v1/schedules", UNNAMED, once=once).status == 201
     answer = post(node, "/v1/schedules", UNNAMED, once="a-3")
