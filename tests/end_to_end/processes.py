@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException
@@ -139,6 +139,8 @@ class Engine:
     def __init__(self, data_dir: Path, log: Path) -> None:
         self.data_dir = data_dir
         self.log = log
+        self.program: Sequence[str | Path] = (sys.executable, "-m", "engine")
+        self.environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
         self.calls: list[Call] = []
         self.kills: list[int] = []
         self.absences: list[tuple[int, int]] = []
@@ -161,14 +163,14 @@ class Engine:
         assert self.process is None or self.process.returncode is not None, "one at a time"
         self._log_from = self.log.stat().st_size if self.log.exists() else 0
         self._port = None
-        command = [sys.executable, "-m", "engine", "run", "--listen", "127.0.0.1:0", *flags]
+        command = [*self.program, "run", "--listen", "127.0.0.1:0", *flags]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--data-dir", str(self.data_dir)],
                 stderr=log,
                 stdout=log,
                 cwd=self.log.parent,  # No offbeat.toml there.
-                env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+                env=self.environment,
                 umask=0,  # Whatever is private is so by the engine's own doing.
             )
 
