@@ -11,7 +11,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from engine import __version__
+from engine.about import about
 from engine.clock import Clock, SystemClock
 from engine.config import Config
 from engine.core.access import ApiKey
@@ -98,6 +98,7 @@ class Engine:
         self.tenant = config.tenant
         self.listen = config.listen
         self.subsecond = config.jitter_subsecond
+        self.about = about(config, sqlite=sqlite3.sqlite_version)
         self.figures = Figures()
         self.registry = CollectorRegistry()
         self.on_locked: Callable[[], None] = lambda: None
@@ -247,7 +248,7 @@ class Engine:
         self._state = "running"
         log.info(
             "started",
-            version=__version__,
+            version=self.about.versions["offbeat"],
             sqlite=sqlite3.sqlite_version,
             data_dir=str(self._config.data_dir),
             tenant=self.tenant,

@@ -25,17 +25,18 @@ LAYERS = {
     "listening": set(),
     "settings": {"listening", "core"},
     "config": {"settings", "core"},
+    "about": {"config", "settings"},
     "imports": {"imports", "core"},
     "schedule_files": {"core"},
     "schedule_directory": {"schedule_files", "core"},
     "secret_file": {"core"},
     "store": {"store", "core", "clock", "secret_file"},
     "services": {"services", "store", "core", "clock", "config"},
-    "web": {"web", "services", "store", "core", "clock", "config", "listening"},
+    "web": {"web", "services", "store", "core", "clock", "config", "listening", "about"},
     "loops": {"core"},
     # The HTTP interface is a part like others: `Engine.web_app()` and a process serve the same.
     "app": {"web", "services", "store", "core", "clock", "config", "listening", "secret_file"}
-    | {"loops"},
+    | {"loops", "about"},
     "process": {"app", "web", "services", "config", "schedule_directory"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
     | {"settings", "listening", "schedule_files", "secret_file"},

@@ -39,6 +39,13 @@ class Opening:
     def holds(self, address: Address, port: int) -> bool:
         return self.port in (None, port) and address in self.network
 
+    def __str__(self) -> str:
+        """As it is written, where it may differ in the length of a prefix."""
+        if self.port is None:
+            return str(self.network)
+        network = f"[{self.network}]" if self.network.version == 6 else self.network
+        return f"{network}:{self.port}"
+
     @property
     def is_one_address(self) -> bool:
         return self.network.num_addresses == 1

@@ -20,15 +20,18 @@ from engine.core.missed import due_ms, spread_ms
 class Selection:
     """Which failed runs of a tenant are meant; what is None, or empty, leaves all of them in.
 
-    `labels`: of their schedules, all of these. `reason`: why they failed; `outcome`: how their last
-    attempt ended. Bounds on `scheduled_for`, from inclusive, to exclusive.
+    `labels`: of their schedules, all of these. `host`: of their target, with its port. `reason`:
+    why they failed; `outcome`, `status`: how their last attempt ended. Bounds on `scheduled_for`,
+    from inclusive, to exclusive.
     """
 
     tenant: str
     schedule_id: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    host: str | None = None
     reason: str | None = None
     outcome: str | None = None
+    status: int | None = None
     from_ms: int | None = None
     to_ms: int | None = None
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.errors import Conflict, Fault, Invalid
+from engine.core.failures import Cause, Failures
 from engine.core.missed import spread_ms
 from engine.core.once import Record
 from engine.core.replay import DeadLetter, Selection, replay_due_ms
@@ -25,8 +26,14 @@ RUNS_AT_ONCE = 250
 """Runs changed in one transaction: replayed in 3 ms, deleted in 10, so claims and outcomes wait no
 longer; and the loop computes the due times of a part in 1 ms."""
 
+PAGES_COUNTED_MAX = 100
+"""Pages of failed runs that are grouped, the newest 100,000: some half a second beside the loop."""
+
 _BEGINNING: RunKey = (-(2**62), 0)
 """Before any run."""
+
+_END: RunKey = (2**62, 0)
+"""Behind any run."""
 
 
 class DeadLetterStore(Protocol):
@@ -36,6 +43,15 @@ class DeadLetterStore(Protocol):
         """Those among some runs behind `after`, oldest first, and after which to go on.
 
         Raises `NotFound` for a schedule that is not there.
+        """
+        ...
+
+    async def count(
+        self, tenant: str, before: RunKey, groups: dict[Cause, Failures]
+    ) -> tuple[int, RunKey | None]:
+        """Count a page of those before `before`, newest first, into groups.
+
+        How many were the tenant's, and before which to go on.
         """
         ...
 
@@ -56,6 +72,15 @@ class Held(Protocol):
     """Where runs that are due anew are offered."""
 
     def offer(self, runs: Iterable[DueRun]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouped:
+    """Failed runs in groups, the largest first; not `complete`: only the newest were counted."""
+
+    groups: Sequence[Failures]
+    runs: int
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +115,21 @@ class DeadLetters:
         self._tenant = tenant
         self._rate = rate
         self._busy = asyncio.Lock()
+        self._counting = asyncio.Lock()
+
+    async def grouped(self) -> Grouped:
+        """All of them, by target and error. One at a time: others wait, and count what is new."""
+        groups: dict[Cause, Failures] = {}
+        runs, before = 0, _END
+        async with self._counting:
+            for _ in range(PAGES_COUNTED_MAX):
+                counted, end = await self._store.count(self._tenant, before, groups)
+                runs += counted
+                if end is None:
+                    break
+                before = end
+        largest = sorted(groups.values(), key=lambda group: -group.runs)
+        return Grouped(groups=largest, runs=runs, complete=end is None)
 
     async def replay(
         self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None

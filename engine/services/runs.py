@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from engine.clock import Clock
-from engine.core.model import Attempt, Run, State
+from engine.core.model import Attempt, Run, State, Target
 from engine.core.once import Record
 from engine.services.figures import Figures
 from engine.store import DueRun, RunFilter, RunPlace
@@ -16,6 +16,8 @@ class RunStore(Protocol):
     async def get(
         self, tenant: str, schedule_id: str, scheduled_for_ms: int
     ) -> tuple[Run, list[Attempt]]: ...
+
+    async def target(self, tenant: str, schedule_id: str, scheduled_for_ms: int) -> Target: ...
 
     async def page(
         self, which: RunFilter, *, limit: int, after: RunPlace | None
@@ -65,6 +67,10 @@ class Runs:
     async def get(self, schedule_id: str, scheduled_for_ms: int) -> tuple[Run, list[Attempt]]:
         """A run and its finished attempts. Raises `NotFound`."""
         return await self._store.get(self._tenant, schedule_id, scheduled_for_ms)
+
+    async def target(self, schedule_id: str, scheduled_for_ms: int) -> Target:
+        """What each attempt of a run sends, its credentials masked. Raises `NotFound`."""
+        return await self._store.target(self._tenant, schedule_id, scheduled_for_ms)
 
     async def page(
         self,

@@ -4,9 +4,9 @@ import sqlite3
 from typing import Any
 
 from engine.core.errors import Counted, NotFound
-from engine.core.model import Attempt, CountedRange, Run, State
+from engine.core.model import Attempt, CountedRange, Run, State, Target
 from engine.store import RunFilter, RunKey, RunPlace
-from engine.store.rows import attempt_of, attempt_under_way, named_rows, run_of
+from engine.store.rows import attempt_of, attempt_under_way, named_rows, run_of, target_of
 from engine.store.statements import statements
 
 SQL = statements()
@@ -27,6 +27,17 @@ def get_run(
     if row["state"] == State.ATTEMPTING:
         attempts.append(attempt_under_way(row))
     return run_of(row), attempts
+
+
+def get_target(
+    db: sqlite3.Connection, tenant: str, schedule_id: str, scheduled_for_ms: int
+) -> Target:
+    """What every attempt of a run sends, whatever its schedule says now. Raises `NotFound`."""
+    key = {"tenant": tenant, "public_id": schedule_id, "scheduled_for": scheduled_for_ms}
+    found = named_rows(db, SQL["get_target_of_run"], key)
+    if not found:
+        raise NotFound("there is no such run")
+    return target_of(found[0])
 
 
 def find_run(

@@ -6,7 +6,7 @@ from functools import partial
 
 from engine.core.errors import OffbeatError
 from engine.core.labels import ScheduleFilter
-from engine.core.model import Attempt, Draft, Pause, Run, Schedule
+from engine.core.model import Attempt, Draft, Pause, Run, Schedule, Target
 from engine.core.once import Record
 from engine.store import (
     DueRun,
@@ -124,6 +124,10 @@ class SqliteRuns:
             return history.get_run(db, tenant, schedule_id, scheduled_for_ms)
 
         return await self._reader.read(query)
+
+    async def target(self, tenant: str, schedule_id: str, scheduled_for_ms: int) -> Target:
+        key = (tenant, schedule_id, scheduled_for_ms)
+        return await self._reader.read(lambda db: history.get_target(db, *key))
 
     async def page(
         self, which: RunFilter, *, limit: int, after: RunPlace | None

@@ -8,14 +8,16 @@ from typing import Protocol, TypedDict, get_args, get_type_hints
 from aiohttp import web
 
 from engine.core.errors import Fault, Invalid
+from engine.core.failures import NOTHING_SENT
 from engine.core.fields import Fields
 from engine.core.identity import format_instant
-from engine.core.members import Choice, InstantText, Shape
+from engine.core.members import Choice, InstantText, Integer, Shape, Text
 from engine.core.model import Outcome
 from engine.core.once import Record, Reply
 from engine.core.policy_document import LABELS, read_labels
 from engine.core.replay import Selection
 from engine.core.retry import GiveUp
+from engine.core.url_rules import URL_LENGTH_MAX
 from engine.services.dead_letters import Settled
 from engine.web.json_bodies import read_json
 from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
@@ -26,8 +28,11 @@ from engine.web.runs import SCHEDULE, read_schedule
 from engine.web.schedule_actions import DRY_RUN
 
 REASON = Choice("reason", None, get_args(get_type_hints(GiveUp)["reason"]))
-OUTCOME = Choice("outcome", None, get_args(get_type_hints(Outcome)["name"]))
-MEANT = Shape((SCHEDULE, LABELS, FROM, TO, REASON, OUTCOME, DRY_RUN))
+OUTCOME = Choice("outcome", None, (*get_args(get_type_hints(Outcome)["name"]), NOTHING_SENT))
+# An URL's host is within its length.
+HOST = Text("host", None, longest=URL_LENGTH_MAX)
+STATUS = Integer("status", None, low=100, high=999)
+MEANT = Shape((SCHEDULE, LABELS, HOST, FROM, TO, REASON, OUTCOME, STATUS, DRY_RUN))
 
 
 class SettledDocument(TypedDict):
@@ -53,7 +58,8 @@ class SettledDocument(TypedDict):
 async def replay_failed(request: web.Request) -> web.Response:
     """Send failed runs again, spread over a while: 202 with how many.
 
-    `labels` are equalities, all of which must hold of the schedule. `dry_run` only counts: 200.
+    `labels` are equalities, all of which must hold of the schedule; `host`, `reason`, `outcome` and
+    `status` are a group's in `/v1/failures`. `dry_run` only counts: 200.
     """
     engine = engine_of(request)
     return await _settle(request, engine.dead_letters.replay, done=202)
@@ -100,8 +106,10 @@ def _selection(fields: Fields, faults: list[Fault], engine: TenantFace) -> Selec
         tenant=engine.tenant,
         schedule_id=read_schedule(fields, engine.tenant),
         labels=read_labels(fields, faults),
+        host=fields.text(HOST),
         reason=fields.choice(REASON),
         outcome=fields.choice(OUTCOME),
+        status=fields.integer(STATUS),
         from_ms=from_ms,
         to_ms=to_ms,
     )

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from engine.about import About
 from engine.clock import Clock
 from engine.core.access import ApiKey, Quotas, Scope, Tenant
 from engine.core.audit import Tally
@@ -19,65 +20,15 @@ from engine.core.herd_advice import Advice
 from engine.core.herd_document import Change, Span
 from engine.core.herd_record import HerdRecord
 from engine.core.herd_top import Top
-from engine.core.model import Attempt, Run, State
 from engine.core.once import Once, Record, Reply
-from engine.core.replay import Selection
 from engine.core.what_if import WhatIf
-from engine.services.dead_letters import Settled
 from engine.services.event_stream import Stream
 from engine.services.flows import FlowState
 from engine.services.monitor import Sight
+from engine.web.run_ports import DeadLetters, Runs
 from engine.web.schedule_ports import Backfills, Notices, Schedules
 
 T = TypeVar("T")
-
-
-class Runs(Protocol):
-    """The journal of runs."""
-
-    async def get(
-        self, schedule_id: str, scheduled_for_ms: int
-    ) -> tuple[Run, Sequence[Attempt]]: ...
-
-    async def page(
-        self,
-        *,
-        schedule: str | None,
-        state: State | None,
-        from_ms: int | None,
-        to_ms: int | None,
-        limit: int,
-        after: tuple[int, str] | None,
-    ) -> tuple[Sequence[Run], tuple[int, str] | None]:
-        """Newest `scheduled_for` first; and the key to go on after, None at the end.
-
-        `schedule` is an id; `from_ms` is included and `to_ms` is not, judged on `scheduled_for`.
-        """
-        ...
-
-    async def cancel(
-        self, schedule_id: str, scheduled_for_ms: int, *, record: Record[Run] | None = None
-    ) -> Run:
-        """At once, or when its attempt ends: then it is still attempting. WrongState at its end."""
-        ...
-
-    async def replay(
-        self, schedule_id: str, scheduled_for_ms: int, *, record: Record[Run] | None = None
-    ) -> Run:
-        """WrongState unless it has succeeded or failed, and may be sent again."""
-        ...
-
-
-class DeadLetters(Protocol):
-    """Failed runs, many at once. Conflict while an earlier call is under way."""
-
-    async def replay(
-        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None
-    ) -> Settled: ...
-
-    async def delete(
-        self, which: Selection, *, dry_run: bool, record: Record[Settled] | None = None
-    ) -> Settled: ...
 
 
 class Monitor(Protocol):
@@ -350,6 +301,11 @@ class EngineFace(Protocol):
     @property
     def listen(self) -> str:
         """`HOST:PORT` or `unix:PATH`."""
+        ...
+
+    @property
+    def about(self) -> About:
+        """Its versions and settings, without secrets."""
         ...
 
     def end_streams(self) -> None:

@@ -4,6 +4,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from engine.core.members import InstantText
 from engine.core.model import RunTrigger, State
+from engine.core.schedule_answer import TargetDocument
 
 
 class RunDocument(TypedDict):
@@ -72,7 +73,11 @@ class RunAttributionDocument(TypedDict):
 
 
 class RunWithAttemptsDocument(RunDocument):
-    """A run, its attempts, and where its time went."""
+    """A run, what it sends, its attempts, and where its time went.
 
+    `target` is the run's own: a schedule that was changed meanwhile has another.
+    """
+
+    target: TargetDocument
     attribution: RunAttributionDocument | None
     attempts: list[AttemptDocument]

@@ -13,6 +13,7 @@ from engine.core.identity import format_instant, idempotency_key, parse_instant,
 from engine.core.members import Choice, Text
 from engine.core.model import Attempt, Outcome, Run, State
 from engine.core.once import Record, Reply
+from engine.core.target_document import write_target
 from engine.web.attribution import attribution_document
 from engine.web.json_bodies import json_response, list_response, read_json, refuse_body
 from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
@@ -67,11 +68,13 @@ async def list_runs_of_schedule(request: web.Request) -> web.Response:
 
 @operation(answers={200: Answer(RunWithAttemptsDocument)}, problems=("not_found",))
 async def get_run(request: web.Request) -> web.Response:
-    """A run with its attempts. The id is `<schedule_id>@<scheduled_for>`."""
-    run, attempts = await engine_of(request).runs.get(*_read_id(request))
+    """A run with its target and its attempts. The id is `<schedule_id>@<scheduled_for>`."""
+    runs, key = engine_of(request).runs, _read_id(request)
+    run, attempts = await runs.get(*key)
     return json_response(
         run_document(run)
         | {
+            "target": write_target(await runs.target(*key)),
             "attribution": attribution_document(attribute_run(run, attempts)),
             "attempts": list(map(attempt_document, attempts)),
         }

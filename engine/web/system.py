@@ -1,7 +1,8 @@
 """What operators and their machines ask: alive, ready, figures."""
 
 from collections.abc import Mapping
-from typing import Literal, TypedDict
+from dataclasses import asdict
+from typing import Any, Literal, TypedDict
 
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -23,6 +24,25 @@ class LiveDocument(TypedDict):
 
 class ReadyDocument(TypedDict):
     ready: Literal[True]
+
+
+class SettingDocument(TypedDict):
+    """A setting in force; a secret's is masked."""
+
+    section: str
+    key: str
+    value: Any
+    is_default: bool
+    purpose: str
+
+
+class SystemDocument(TypedDict):
+    """What runs here, and with which settings."""
+
+    versions: dict[str, str]
+    tenant: str
+    keys_required: bool
+    settings: list[SettingDocument]
 
 
 @operation(answers={200: Answer(LiveDocument)})
@@ -57,6 +77,20 @@ async def metrics(request: web.Request) -> web.Response:
     """The figures of the engine in Prometheus text format."""
     body = generate_latest(request.app[ENGINE].registry)
     return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@operation(answers={200: Answer(SystemDocument)})
+async def get_system(request: web.Request) -> web.Response:
+    """Versions, and the settings in force once flags, environment, file and defaults are read."""
+    engine = request.app[ENGINE]
+    return json_response(
+        {
+            "versions": engine.about.versions,
+            "tenant": engine.tenant,
+            "keys_required": engine.keys.required,
+            "settings": list(map(asdict, engine.about.settings)),
+        }
+    )
 
 
 def _listed(checks: Mapping[str, str | None]) -> str:

@@ -93,6 +93,10 @@ def test_what_failed_is_sent_again_in_its_order_spread_by_a_formula(directory: P
         ({"labels": {"team": "money", "size": "big"}}, {"slow": 3}),
         ({"labels": {"team": "nobody"}}, {}),
         ({"outcome": "timeout"}, {"slow": 3}),
+        ({"host": "slow.example:80"}, {"slow": 3}),
+        ({"host": "slow.example"}, {}),
+        ({"status": 400}, {"bills": 3, "mail": 3}),
+        ({"status": 400, "host": "slow.example:80"}, {}),
         ({"reason": "final"}, {"bills": 3, "mail": 3}),
         ({"reason": "attempts"}, {"slow": 3}),
         ({"name": "slow", "reason": "final"}, {}),
@@ -115,7 +119,9 @@ def test_each_filter_means_what_it_says(
         async with world.engine() as engine:
             await put(engine, "bills", labels={"team": "money"}, **MINUTELY)
             await put(engine, "mail", **MINUTELY)
-            await put(engine, "slow", labels={"team": "money", "size": "big"}, **MINUTELY)
+            target = {"url": "http://slow.example/hook"}
+            labels = {"team": "money", "size": "big"}
+            await put(engine, "slow", labels=labels, target=target, **MINUTELY)
             await world.until("2026-11-30T12:03:30Z")
             assert (await delete(engine, meant(**filters), dry_run=True)).count == sum(
                 names.values()
@@ -296,5 +302,73 @@ def test_nobody_reaches_anothers_dead_letters(directory: Path) -> None:
                 with pytest.raises(NotFound):
                     await act(Selection(tenant="stranger", schedule_id=mine), dry_run=False)
             assert (await replay(engine, meant(), dry_run=True)).count == 2
+
+    simulate(main, directory, START, answer=lambda _: FINAL)
+
+
+def test_failed_runs_are_grouped_by_where_they_went_and_how_they_ended(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "FAILED_PAGE_RUNS", 4)
+    slow = Outcome(name="timeout", error="no answer")
+
+    def answer(request: HttpRequest) -> Outcome:
+        return slow if dict(request.headers)["X-Schedule-Name"] == "slow" else FINAL
+
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            target = {"url": "http://slow.example/hook"}
+            await put(engine, "slow", target=target, **MINUTELY)
+            for name in ("bills", "mail"):
+                await put(engine, name, **MINUTELY)
+            await world.until("2026-11-30T12:03:30Z")
+            # What a run sent is its own: a changed schedule moves nothing into another group.
+            await put(engine, "mail", target=target, **MINUTELY)
+            found = await engine.of("default").dead_letters.grouped()
+            assert (found.runs, found.complete) == (9, True)
+            assert [(*group.cause, group.runs, group.error) for group in found.groups] == [
+                ("127.0.0.1:9", "final", "http_error", 400, 6, None),
+                ("slow.example:80", "attempts", "timeout", None, 3, "no answer"),
+            ]
+            worst = found.groups[0].worst()
+            parts = [(part.schedule_name, part.runs, part.newest_ms) for part in worst]
+            assert parts == [("bills", 3, clock(3)), ("mail", 3, clock(3))]
+            for group in found.groups:
+                dry = await replay(engine, meant(**group.cause._asdict()), dry_run=True)
+                assert dry.count == group.runs
+            assert (await engine.of("stranger").dead_letters.grouped()).runs == 0
+
+    simulate(main, directory, START, answer=answer)
+
+
+def test_a_run_that_was_never_attempted_is_in_a_group_too(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await engine.flows.put("127.0.0.1:9", rate=None, parallelism=1, paused=True)
+            await put(engine, "x", deadline_seconds=5, **MINUTELY)
+            await world.until("2026-11-30T12:02:30Z")
+            await engine.flows.put("127.0.0.1:9", rate=None, parallelism=1, paused=False)
+            await world.until("2026-11-30T12:02:40Z")
+            (group,) = (await engine.of("default").dead_letters.grouped()).groups
+            assert (group.cause.reason, group.cause.outcome) == ("expired", "none")
+            which = meant(**group.cause._asdict())
+            assert (await delete(engine, which, dry_run=True)).count == group.runs == 2
+
+    simulate(main, directory, START, answer=lambda _: SUCCESS)
+
+
+def test_only_the_newest_of_very_many_are_grouped(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "FAILED_PAGE_RUNS", 2)
+    monkeypatch.setattr(dead_letters, "PAGES_COUNTED_MAX", 2)
+
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", **MINUTELY)
+            await world.until("2026-11-30T12:06:30Z")
+            found = await engine.of("default").dead_letters.grouped()
+            assert (found.runs, found.complete) == (4, False)
+            assert found.groups[0].worst()[0].newest_ms == clock(6)
 
     simulate(main, directory, START, answer=lambda _: FINAL)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from engine.about import about
+from engine.config import Config
 from engine.core.backfill import Backfill
 from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, WrongState
 from engine.core.identity import schedule_id
@@ -22,6 +24,7 @@ from engine.core.model import (
     RunTrigger,
     Schedule,
     State,
+    Target,
 )
 from engine.core.owed import last_owed_ms
 from engine.core.revision import NOTHING, check_revision
@@ -172,6 +175,10 @@ class MemoryRuns:
                 return run, attempts
         raise self.refusal
 
+    async def target(self, schedule_id: str, scheduled_for_ms: int) -> Target:
+        await self.get(schedule_id, scheduled_for_ms)
+        return Target(url="http://h/then", method="PUT", body=b"{}", body_kind="json")
+
     async def page(
         self,
         *,
@@ -247,6 +254,7 @@ class MemoryEngine:
         self.listen = "127.0.0.1:8420"
         self.reasons: dict[str, str | None] = {"clock": None, "disk": None}
         self.keys = NoKeys()
+        self.about = about(Config(), sqlite="3.53.0")
 
     def of(self, tenant: str) -> "MemoryEngine":
         assert tenant == self.tenant, "there is one"

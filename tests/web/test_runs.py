@@ -114,6 +114,7 @@ def test_a_run_is_shown_with_its_attempts(api, journal):
     assert run["fire_after"] == "2026-11-30T12:00:18.030Z"
     assert run["state"] == "succeeded"
     assert run["idempotency_key"] == idempotency_key(REPORT, NOW_MS)
+    assert run["target"]["url"] == "http://h/then", "its own, and not what the schedule has now"
     first, second, third = run["attempts"]
     assert first == {
         "number": 1,

@@ -1,6 +1,16 @@
 """Probes and metrics."""
 
+import platform
+from pathlib import Path
+
 from prometheus_client import Counter
+
+from engine import __version__
+from engine.about import about
+from engine.config import Config
+from engine.core.egress import read_opening
+
+CLOSE = read_opening("[fd00::/8]:443")
 
 
 def test_the_engine_says_that_it_lives(api):
@@ -34,3 +44,24 @@ def test_metrics_are_prometheus_text(api, engine):
     answer = api.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain")
     assert b"scheduler_runs_total 3.0" in answer.body
+
+
+def test_the_system_shows_its_versions_and_its_settings(api, engine):
+    config = Config(rate=50, admin_key_file=Path("/run/secrets/k"), egress_allow=(CLOSE,))
+    engine.about = about(config, sqlite="3.53.0")
+    answer = api.get("/v1/system").json
+    assert (answer["tenant"], answer["keys_required"]) == ("default", False)
+    assert answer["versions"] == {
+        "offbeat": __version__,
+        "python": platform.python_version(),
+        "sqlite": "3.53.0",
+    }
+    settings = {
+        (row["section"], row["key"]): (row["value"], row["is_default"])
+        for row in answer["settings"]
+    }
+    assert settings["delivery", "rate"] == (50, False)
+    assert settings["delivery", "concurrency"] == (1_024, True)
+    assert settings["engine", "data_dir"] == ("offbeat-data", True)
+    assert settings["egress", "allow"] == (["[fd00::/8]:443"], False)
+    assert settings["auth", "admin_key_file"] == ("********", False)

@@ -634,6 +634,13 @@ FROM schedule s
 JOIN job_run r ON r.schedule_id = s.id AND r.scheduled_for = :scheduled_for
 WHERE s.public_id = :public_id AND s.tenant = :tenant;
 
+-- name: get_target_of_run
+SELECT t.url, t.method, t.headers, t.body, t.body_kind, t.timeout_seconds, t.sealed
+FROM schedule s
+JOIN job_run r ON r.schedule_id = s.id AND r.scheduled_for = :scheduled_for
+JOIN target t ON t.id = r.target_id
+WHERE s.public_id = :public_id AND s.tenant = :tenant;
+
 -- name: list_attempts
 SELECT number, started_at, ended_at, outcome, status, error, response, response_cut, timing
 FROM attempt
@@ -716,27 +723,52 @@ ORDER BY scheduled_for LIMIT 1 OFFSET :limit - 1;
 
 -- name: list_failed
 -- The failed runs of such a page that are meant. `:labels` is a JSON object, all of which must be there.
-SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL
+SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL, t.url
 FROM job_run r CROSS JOIN schedule s ON s.id = r.schedule_id
+JOIN target t ON t.id = r.target_id
 WHERE (r.scheduled_for, r.schedule_id) > (:after, :after_id)
   AND (r.scheduled_for, r.schedule_id) <= (:until, :until_id)
   AND r.state = 'failed' AND s.tenant = :tenant AND (:reason IS NULL OR r.reason = :reason)
   AND NOT EXISTS (SELECT 1 FROM json_each(:labels) w WHERE NOT EXISTS
     (SELECT 1 FROM json_each(s.labels) l WHERE l.key = w.key AND l.value = w.value))
-  AND (:outcome IS NULL OR :outcome = (SELECT outcome FROM attempt a WHERE a.number = r.attempt
+  AND (:outcome IS NULL OR :outcome = coalesce((SELECT outcome FROM attempt a WHERE a.number = r.attempt
+    AND a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id), 'none'))
+  AND (:status IS NULL OR :status = (SELECT status FROM attempt a WHERE a.number = r.attempt
     AND a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id))
 ORDER BY r.scheduled_for, r.schedule_id;
 
 -- name: list_failed_of_schedule
-SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL
+SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL, t.url
 FROM job_run r INDEXED BY job_run_schedule_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+JOIN target t ON t.id = r.target_id
 WHERE r.schedule_id = :schedule_id AND r.scheduled_for > :after AND r.scheduled_for <= :until
   AND r.state = 'failed' AND s.tenant = :tenant AND (:reason IS NULL OR r.reason = :reason)
   AND NOT EXISTS (SELECT 1 FROM json_each(:labels) w WHERE NOT EXISTS
     (SELECT 1 FROM json_each(s.labels) l WHERE l.key = w.key AND l.value = w.value))
-  AND (:outcome IS NULL OR :outcome = (SELECT outcome FROM attempt a WHERE a.number = r.attempt
+  AND (:outcome IS NULL OR :outcome = coalesce((SELECT outcome FROM attempt a WHERE a.number = r.attempt
+    AND a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id), 'none'))
+  AND (:status IS NULL OR :status = (SELECT status FROM attempt a WHERE a.number = r.attempt
     AND a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id))
 ORDER BY r.scheduled_for;
+
+-- name: failed_page_end
+-- Where a page of `limit` failed runs ends, newest first; no row when the rest fits in one.
+SELECT scheduled_for, schedule_id FROM job_run INDEXED BY job_run_failed_idx
+WHERE state = 'failed' AND (scheduled_for, schedule_id) < (:before, :before_id)
+ORDER BY scheduled_for DESC, schedule_id DESC LIMIT 1 OFFSET :limit - 1;
+
+-- name: count_failures
+-- Of such a page, a tenant's failed runs by schedule, target and end; `error` is the newest run's (of a
+-- query with max() SQLite takes other columns from the row that has it).
+SELECT t.url, r.reason, coalesce(a.outcome, 'none'), a.status, s.public_id, s.name, count(*),
+  max(r.scheduled_for), a.error
+FROM job_run r INDEXED BY job_run_failed_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+JOIN target t ON t.id = r.target_id
+LEFT JOIN attempt a ON a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = r.attempt
+WHERE r.state = 'failed' AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
+  AND (r.scheduled_for, r.schedule_id) >= (:from, :from_id) AND s.tenant = :tenant
+GROUP BY r.schedule_id, r.target_id, r.reason, a.outcome, a.status
+ORDER BY max(r.scheduled_for) DESC;
 
 -- name: delete_failed_run
 DELETE FROM job_run
