@@ -25,6 +25,7 @@ _VARIES = (
     (_INSTANT, "(an instant)"),
     (r"\bin \d+ (?:s|min|h)\b|\b\d+ (?:s|min|h) ago\b|\bnow\b", "(an instant from now)"),
     (r"[+-]\d+ ms", "(milliseconds)"),
+    (r"age_seconds: \d+", "(seconds)"),
     (r"whsec_[\w+/=]+", "(a secret)"),
 )
 # Said by the shell, of its own jobs, in words that depend on how it was started.

@@ -25,7 +25,7 @@ from tests.end_to_end.documents import Save, Type, Unrunnable, steps
 from tests.end_to_end.processes import POLL_SECONDS, ROOT, until
 from tests.end_to_end.terminal import Terminal
 
-DOCUMENTS = ["README.md", "docs/tutorial.md"]
+DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/how-to-verify-a-signature.md"]
 COMMAND_SECONDS = 60.0
 LOOK_SECONDS = 20.0
 """What only looks is asked again until it sees what is shown: a reader looks again, too."""
@@ -101,7 +101,8 @@ def run(document: str, checkout: Path) -> None:
     """Do what `document` says, beginning in `checkout`. Raises Differs, Unrunnable."""
     ports = {"8420": _free_port(8422, 8999), "9000": _free_port(9001, 9999)}
     environ = {
-        "PATH": os.environ["PATH"],
+        "PATH": f"{os.environ['PATH']}:{checkout}/.venv/bin",
+        "HOME": str(checkout),
         "OFFBEAT_ENGINE__LISTEN": f"127.0.0.1:{ports['8420']}",
         "OFFBEAT_SERVER": f"http://127.0.0.1:{ports['8420']}",
     }
@@ -163,8 +164,9 @@ def _with(text: str, names: Mapping[str, str]) -> str:
 
 
 def _free_port(low: int, high: int) -> str:
-    """A port of four digits, so that tables keep their width."""
-    for port in range(low, high):
+    """A port of four digits, so that tables keep their width; two processes look in two places."""
+    first = os.getpid() % (high - low)
+    for port in [*range(low + first, high), *range(low, low + first)]:
         with socket.socket() as candidate:
             try:
                 candidate.bind(("127.0.0.1", port))
