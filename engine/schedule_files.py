@@ -52,7 +52,8 @@ def _schedules(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     table = content.get("schedules") if isinstance(content, dict) else None
     if not isinstance(table, dict) or len(content) > 1:
         raise Malformed("the file holds one table, schedules, from names to documents")
-    for name, document in table.items():
+    for name in list(table):
+        document = table.pop(name)  # Freed one by one: all at once, no other thread runs meanwhile.
         if not isinstance(document, dict):
             raise Malformed(f"{name} is not a table")
         if document.get("name", name) != name:

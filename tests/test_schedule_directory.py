@@ -1,14 +1,24 @@
 """A directory of schedule files, and what becomes of an engine's schedules; looks are asked for."""
 
 import asyncio
+import gc
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from structlog.testing import capture_logs
+
 from engine.app import Engine
 from engine.config import Config
+from engine.core.fields import FAULTS_MAX
 from engine.core.labels import ScheduleFilter
-from engine.schedule_directory import BYTES_MAX, LOOKS_BEFORE_RETRY, SchedulesDirectory
+from engine.schedule_directory import (
+    BYTES_MAX,
+    LOOKS_BEFORE_RETRY,
+    PUT_AT_ONCE,
+    SCHEDULES_MAX,
+    SchedulesDirectory,
+)
 
 TARGET = {"url": "http://127.0.0.1:9/"}
 Scene = Callable[[Engine, SchedulesDirectory, Path], Awaitable[None]]
@@ -135,16 +145,62 @@ def test_a_directory_without_schedules_deletes_nothing_and_others_are_never_dele
     keep(scene, tmp_path)
 
 
-def test_more_than_a_config_map_holds_is_refused(tmp_path: Path):
+async def refusal(directory: SchedulesDirectory) -> str:
+    with capture_logs() as lines:
+        await directory.start()
+    [line] = [line for line in lines if line["event"] == "schedules_not_applied"]
+    return str(line["reason"])
+
+
+def test_more_than_an_engine_follows_is_refused(tmp_path: Path):
     async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
         write(files / "a.json", a=60)
-        content = (files / "a.json").read_text()
-        (files / "b.json").write_text('{"schedules": {}}' + " " * (BYTES_MAX - len(content) - 17))
         await directory.start()
-        assert (await stored(engine), ok(engine)) == ({"a": 60}, 1)
-        (files / "a.json").write_text(content.replace("60", "61") + " ")
-        await directory.start()
+        (files / "b.json").write_text('{"schedules": {}}' + " " * BYTES_MAX)
+        said = f"a directory that is followed has {BYTES_MAX:,} at most, and offbeat apply takes"
+        assert said in await refusal(directory)
+        write(files / "b.json", **{f"b{number}": 60 for number in range(SCHEDULES_MAX)})
+        assert f"{SCHEDULES_MAX + 1:,} schedules; a directory that" in await refusal(directory)
         assert (await stored(engine), ok(engine)) == ({"a": 60}, 0)
+
+    keep(scene, tmp_path)
+
+
+def test_more_than_one_commit_is_put_whole_or_not_at_all(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        many = {f"a{number}": 60 for number in range(PUT_AT_ONCE + 1)}
+        write(files / "a.json", **many, z=0)
+        assert "/z/every: " in await refusal(directory)
+        assert await stored(engine) == {}
+        write(files / "a.json", **many)
+        await directory.start()
+        assert await stored(engine) == many
+
+    keep(scene, tmp_path)
+
+
+def test_the_faults_of_all_files_are_told_at_once_up_to_a_bound(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        write(files / "a.json", no_seconds=0, fine=60)
+        (files / "b.json").write_text(
+            '{"schedules": {"metadata": {"every": 60, "target": {"url": "http://169.254.169.254/"}},'
+            ' "half": {"every": 60, "target": {"url": "http://h.example/", "body": "\\ud800"}}}}'
+        )
+        said = await refusal(directory)
+        for place in ("/no_seconds/every: ", "/metadata/target/url: ", "/half: \\ud800 is half"):
+            assert place in said
+        write(files / "a.json", **{f"a{number}": 0 for number in range(FAULTS_MAX + 1)})
+        assert (await refusal(directory)).count("; ") == FAULTS_MAX - 1
+
+    keep(scene, tmp_path)
+
+
+def test_the_collector_works_again_whatever_became_of_the_files(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        for content in ("{", '{"schedules": {}}'):
+            (files / "a.json").write_text(content)
+            await directory.start()
+            assert gc.isenabled()
 
     keep(scene, tmp_path)
 
