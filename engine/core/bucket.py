@@ -12,7 +12,8 @@ for the way, so a clock set back by an hour neither fills the bucket nor starves
 clock set forward cannot be told from time passing; callers give the monotonic clock.
 
 Tokens granted and not used are gone. Taking them back later would break the bound: the same
-allowance would count in two windows.
+allowance would count in two windows. Only while no other has been granted since is a token that
+will not be used as good as never granted, and may be given back.
 
 Prior art: the leaky bucket as a meter of ITU-T I.371, the single rate of RFC 2697.
 """
@@ -41,6 +42,10 @@ class TokenBucket:
         granted = min(n, self.peek(now_ms))
         self._level -= granted * 1000
         return granted
+
+    def give_back(self) -> None:
+        """One token of those granted last will not be used, now or ever."""
+        self._level = min(self._capacity, self._level + 1000)
 
     def wait_ms(self, now_ms: int, n: int) -> int:
         """Milliseconds until there are `n` tokens (at most the burst), if nobody takes any."""

@@ -149,7 +149,7 @@ class FairQueue(Generic[Item]):
         self._inflight[flow.tenant] -= 1
         if not self._inflight[flow.tenant]:
             del self._inflight[flow.tenant]
-        closed = flow.withdraw(item) if outcome is None else flow.end(item, outcome, now_ms)
+        closed = self._undo(item, flow) if outcome is None else flow.end(item, outcome, now_ms)
         self._free(flow.flow_id, now_ms)
         return closed
 
@@ -248,6 +248,12 @@ class FairQueue(Generic[Item]):
         if wait_ms:
             self._dry[name] = now_ms + wait_ms
         return wait_ms > 0
+
+    def _undo(self, item: Item, flow: Flow) -> bool:
+        if flow.tenant in self._rates:
+            self._rates[flow.tenant].give_back()
+            self._end_drought(flow.tenant)
+        return flow.withdraw(item)
 
     def _end_drought(self, name: str) -> None:
         self._dry.pop(name, None)

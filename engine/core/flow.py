@@ -171,8 +171,14 @@ class Flow:
         return closed and self._throttled is None and self.sustained is None
 
     def withdraw(self, run: object) -> bool:
-        """A run that was to start did not; the breaker has not closed."""
+        """A run that was to start will not, and costs no token; the breaker has not closed.
+
+        Runs are claimed one take after the other, so no token was granted since, but for a run that
+        expires after its claim: the flow may then be a token ahead of its rate.
+        """
         self.inflight -= 1
+        if self._bucket is not None:
+            self._bucket.give_back()
         self.breaker.withdraw(run)
         return False
 

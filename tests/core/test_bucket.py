@@ -47,6 +47,23 @@ def test_nothing_is_lost_to_rounding(rate: int, steps_ms: list[int]) -> None:
     assert total == rate * instants[-1] // 1000
 
 
+@given(MOVES, st.data())
+def test_a_token_that_is_given_back_is_as_if_it_had_not_been_granted(
+    moves: list[tuple[int, int, int]], data: st.DataObject
+) -> None:
+    bucket, other = TokenBucket(7, 5, now_ms=0), TokenBucket(7, 5, now_ms=0)
+    now_ms = 0
+    for passed_ms, _, wanted in moves:
+        granted = bucket.reserve(now_ms, wanted)
+        used = data.draw(st.integers(0, granted))
+        assert other.reserve(now_ms, used) == used
+        now_ms += passed_ms
+        bucket.peek(now_ms)  # Tokens come in before the unused ones are given back.
+        for _ in range(granted - used):
+            bucket.give_back()
+        assert bucket.wait_ms(now_ms, 5) == other.wait_ms(now_ms, 5)
+
+
 def test_it_starts_empty() -> None:
     bucket = TokenBucket(1_000, 100, now_ms=7)
     assert bucket.peek(7) == 0

@@ -101,6 +101,18 @@ def test_a_flow_with_a_rate_goes_on_when_its_tokens_come() -> None:
     assert len(queue.take(200, 5)) == 1
 
 
+def test_a_run_that_is_not_started_after_all_costs_its_flow_and_tenant_no_token() -> None:
+    queue: FairQueue[str] = FairQueue(slots=100)
+    queue.limit("t", 5, 0)
+    slow = Flow(1, "t", rate=10)
+    fill(queue, slow, 5)
+    assert queue.take(200, 5) == []  # The tenant's token is there, the flow's bucket begins empty.
+    for _ in range(4):
+        [(item, _)] = queue.take(300, 5)
+        queue.end(item, slow, None, 300)
+    assert len(queue.take(300, 5)) == 1
+
+
 def test_a_paused_flow_waits_until_it_is_unblocked() -> None:
     queue: FairQueue[str] = FairQueue(slots=100)
     paused = Flow(1, "t", paused=True)

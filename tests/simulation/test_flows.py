@@ -62,6 +62,28 @@ def test_limits_set_through_a_flow_hold_at_once_and_after_a_restart(directory: P
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
 
+def test_what_expires_behind_a_flows_rate_takes_no_token_from_what_is_in_time(
+    directory: Path,
+) -> None:
+    """Three a second where two may start: the queue is as long as the deadline, and stays so."""
+
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            for phase in range(30):
+                for index in range(3):
+                    document = {"every": 30, "phase": phase, "deadline_seconds": 10}
+                    await put(engine, f"s{phase}-{index}", flow_key="slow", **document)
+            await engine.flows.put("slow", rate=2, parallelism=5, paused=False)
+            await world.until("2026-11-30T12:01:30Z")
+        # What starts counts, and two a second do, as many in the last half minute as before it.
+        starts = [at_ms // 1_000 for at_ms, _ in world.ledger]
+        assert sum(second >= starts[0] + 60 for second in starts) >= 55
+        [(expired,)] = world.rows("SELECT count(*) FROM job_run WHERE reason = 'expired'")
+        assert 60 <= expired <= 75
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
 def test_a_limit_holds_in_a_flow_whose_receiver_had_asked_for_less(directory: Path) -> None:
     """A second of 429, and from then on no success that could lift the throttle."""
 
