@@ -14,12 +14,16 @@ of the herd is due at x*J and leaves at x*N/R, so
     p99 delay = 0.99 * max(0, N / R - J),   and   p99 <= 15 s  iff  N <= R * (J + 15.15).
 
 The tests hold the simulation against these.
+
+Runs that will expire before their turn (`expiry`) are planned and not served: curves, delays and
+verdict are those of the others.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.core.bucket_simulation import Bucket, Delays
+from engine.core.expiry import Cohort, without_expired
 from engine.core.flow_limits import SCALE, FlowLimit, FlowPassage
 from engine.core.limited_passage import LimitedPassage
 from engine.core.population import Outlook
@@ -93,7 +97,10 @@ class Held:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """Curves by second from `start_s` on, the minutes that have runs, and the flows that are held
-    back by a limit of their own; `unlimited` more have one that can bind and was left out."""
+    back by a limit of their own; `unlimited` more have one that can bind and was left out.
+
+    `expiring`: planned runs that end without an attempt, at least; no minute counts them.
+    """
 
     start_s: int
     demand: list[int]
@@ -105,6 +112,13 @@ class Forecast:
     held: tuple[Held, ...]
     unlimited: int
     bucket: Bucket
+    expiring: int = 0
+
+    @property
+    def longest_wait_s(self) -> int:
+        """No run waits longer, but those of paused flows."""
+        engine = -(-max(self.backlog) // self.bucket.rate)
+        return max(engine, *(-(-held.longest_wait_ms // 1_000) for held in self.held), 0)
 
     @property
     def met(self) -> bool:
@@ -147,10 +161,17 @@ def foresee(
     bucket: Bucket,
     *,
     from_s: int,
-    limits: Iterable[FlowLimit] = (),
+    limits: Sequence[FlowLimit] = (),
     unlimited: int = 0,
+    cohorts: Collection[Cohort] = (),
 ) -> Forecast:
-    """Simulate the curves from their start; the forecast of what is due from `from_s` on."""
+    """Simulate the curves from their start; the forecast of what is due from `from_s` on.
+
+    `cohorts`: who may expire.
+    """
+    asked = outlook
+    if cohorts:
+        outlook = without_expired(outlook, bucket, limits, cohorts)
     passage = LimitedPassage(outlook, bucket, limits)
     windows = [w for w in _windows(outlook, passage) if w.start_s + MINUTE_SECONDS > from_s]
     minutes = tuple(_judge(window, outlook, passage) for window in windows if window.runs)
@@ -159,7 +180,7 @@ def foresee(
     return Forecast(
         start_s=from_s,
         demand=outlook.demand[skipped:],
-        planned=outlook.planned[skipped:],
+        planned=asked.planned[skipped:],
         served=passage.engine.served[skipped:],
         backlog=passage.backlog[skipped:],
         minutes=minutes,
@@ -167,6 +188,7 @@ def foresee(
         held=tuple(_held(flow, skipped) for flow in passage.flows if any(flow.waiting[skipped:])),
         unlimited=unlimited,
         bucket=bucket,
+        expiring=sum(asked.planned[skipped:]) - sum(outlook.planned[skipped:]),
     )
 
 

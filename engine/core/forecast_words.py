@@ -26,12 +26,13 @@ def judge(forecast: Forecast) -> Verdict:
     worst, crush = forecast.worst, forecast.crush
     if worst is None:
         return Verdict(name="quiet", sentence="Nothing fires in this span.", advice="Nothing.")
+    expiring = _expiring(forecast.expiring)
     if crush is None:
         sentence = (
             f"The objective is met in all of {len(forecast.minutes):,} minutes with runs; the "
             f"worst begins at {format_instant(worst.start_s * 1000)}, where 99 % of {worst.runs:,} "
             f"runs start within {seconds(worst.delays.p99_ms)}; "
-            f"{seconds(worst.limit_ms)} is allowed."
+            f"{seconds(worst.limit_ms)} is allowed.{expiring}"
         )
         return Verdict(name="met", sentence=sentence, advice="Nothing.")
     sentence = (
@@ -39,7 +40,7 @@ def judge(forecast: Forecast) -> Verdict:
         f"runs; the worst begins at {format_instant(worst.start_s * 1000)}: {crush.runs:,} runs "
         f"{_of_flow(crush)}fall due within {crush.due_seconds:,} s, {_rate(crush)} a second may "
         f"leave, and 1 % of the minute's runs start later than {seconds(worst.delays.p99_ms)}, "
-        f"where {seconds(worst.limit_ms)} is allowed."
+        f"where {seconds(worst.limit_ms)} is allowed.{expiring}"
     )
     return _remedy(sentence, crush, worst.limit_ms)
 
@@ -81,6 +82,10 @@ def _too_often(sentence: str, crush: Crush) -> Verdict:
         "often: until then the backlog grows, whatever the jitter."
     )
     return Verdict(name="volume", sentence=sentence, advice=advice)
+
+
+def _expiring(runs: int) -> str:
+    return f" {runs:,} runs expire before their turn, and are not counted here." if runs else ""
 
 
 def _of_flow(crush: Crush) -> str:

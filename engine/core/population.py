@@ -165,6 +165,21 @@ def draw(crowds: Iterable[Crowd], singles: Singles, start_s: int, end_s: int) ->
     )
 
 
+def pack(counts: Mapping[int, int]) -> int:
+    """A histogram of offsets as one whole number, to be added to others."""
+    lanes = 0
+    for offset, count in counts.items():
+        assert 0 <= offset < OFFSET_SECONDS_MAX, "an offset beyond the largest jitter"
+        lanes += count << LANE_BITS * offset
+    return lanes
+
+
+def unpack(lanes: int) -> tuple[int, ...]:
+    """The runs of each offset, from 0 on, of a sum of histograms."""
+    count = -(-lanes.bit_length() // LANE_BITS)
+    return struct.unpack(f"<{count}I", lanes.to_bytes(count * LANE_BITS // 8, "little"))
+
+
 def demand_by_flow(crowds: Iterable[Crowd], start_s: int, end_s: int) -> Mapping[int, list[int]]:
     """The demand of each limited flow alone, by second."""
     demand: defaultdict[int, list[int]] = defaultdict(lambda: [0] * (end_s - start_s))
@@ -229,7 +244,7 @@ def _sum_by_instant(
                 sharp[second] += at_once
         for crowd in same:
             if crowd.flow_id is not None:
-                own, lanes = of_flow[crowd.flow_id], _lanes(crowd.counts) >> LANE_BITS
+                own, lanes = of_flow[crowd.flow_id], pack(crowd.counts)
                 for second in instants:
                     own[second - start_s] += lanes
     return sums, of_flow, sharp
@@ -244,11 +259,7 @@ def _alike(crowds: Iterable[Crowd]) -> Iterable[list[Crowd]]:
 
 
 def _lanes(counts: Mapping[int, int]) -> int:
-    lanes = sum(counts.values())
-    for offset, count in counts.items():
-        assert 0 <= offset < OFFSET_SECONDS_MAX, "an offset beyond the largest jitter"
-        lanes += count << LANE_BITS * (offset + 1)
-    return lanes
+    return (pack(counts) << LANE_BITS) + sum(counts.values())
 
 
 def _lay_out(sums: Mapping[int, int], length: int) -> list[int]:
@@ -260,14 +271,9 @@ def _lay_out(sums: Mapping[int, int], length: int) -> list[int]:
     curve = [0] * length
     for block, lanes in blocks.items():
         begin = block * BLOCK_SECONDS
-        for place, count in zip(range(begin, length), _read(lanes), strict=False):
+        for place, count in zip(range(begin, length), unpack(lanes), strict=False):
             curve[place] += count
     return curve
-
-
-def _read(lanes: int) -> tuple[int, ...]:
-    count = BLOCK_SECONDS + OFFSET_SECONDS_MAX
-    return struct.unpack(f"<{count}I", lanes.to_bytes(count * LANE_BITS // 8, "little"))
 
 
 def _add(curve: list[int], start_s: int, runs: Mapping[int, int]) -> None:

@@ -9,11 +9,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.bucket_simulation import Bucket
 from engine.core.errors import Unavailable
+from engine.core.expiry import Cohort
 from engine.core.flow_limits import FlowLimit
 from engine.core.forecast import SPAN_SECONDS_MAX, Forecast, foresee
 from engine.core.herd_advice import Advice, advise
@@ -46,6 +48,12 @@ class HerdStore(Protocol):
         self, limits: Sequence[FlowLimit], *, start_s: int, end_s: int
     ) -> Deadlines:
         """Those of the crowds of a standing with these limits."""
+        ...
+
+    async def impatient(
+        self, limits: Sequence[FlowLimit], *, wait_s: int, start_s: int, end_s: int
+    ) -> list[Cohort]:
+        """Schedules that owe all of a span, of which a run that waits so long may expire."""
         ...
 
     async def rejitter(
@@ -104,14 +112,14 @@ class Forecasts:
         async with self._my_turn():
             span, start_s, standing, bucket = await self._read(span)
             sample = await self._store.sample()
-            found = await asyncio.to_thread(_foresee, standing, bucket, start_s, span)
+            found = await self._foresee(standing, bucket, start_s, span)
             return found, await asyncio.to_thread(top, standing.crowds, sample, span)
 
     async def foresee(self, span: Span) -> Forecast:
         """The same without the names."""
         async with self._my_turn():
             span, start_s, standing, bucket = await self._read(span)
-            return await asyncio.to_thread(_foresee, standing, bucket, start_s, span)
+            return await self._foresee(standing, bucket, start_s, span)
 
     async def what_if(self, change: Change, span: Span) -> WhatIf:
         """The forecast of a span with a change. Raises Invalid when it selects nothing."""
@@ -190,6 +198,30 @@ class Forecasts:
         bucket = Bucket(rate=self._rate, burst=self._burst, tokens=tokens, backlog=standing.backlog)
         return span, start_s, standing, bucket
 
+    async def _foresee(
+        self, standing: Standing, bucket: Bucket, start_s: int, span: Span
+    ) -> Forecast:
+        """With those who expire, once it is known how long anybody waits: most days nobody does."""
+        outlook = await asyncio.to_thread(
+            draw, standing.crowds, standing.singles, start_s, span.to_s
+        )
+        foreseen = partial(
+            foresee,
+            outlook,
+            bucket,
+            from_s=span.from_s,
+            limits=standing.limits,
+            unlimited=standing.unlimited,
+        )
+        patient = await asyncio.to_thread(foreseen)
+        wait_s = patient.longest_wait_s
+        if not wait_s:
+            return patient
+        cohorts = await self._store.impatient(
+            standing.limits, wait_s=wait_s, start_s=start_s, end_s=span.to_s
+        )
+        return await asyncio.to_thread(foreseen, cohorts=cohorts) if cohorts else patient
+
     async def _rejitter(
         self,
         selected: Sequence[Crowd],
@@ -215,17 +247,6 @@ class Forecasts:
                 )
             ]
         )
-
-
-def _foresee(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> Forecast:
-    outlook = draw(standing.crowds, standing.singles, start_s, span.to_s)
-    return foresee(
-        outlook,
-        bucket,
-        from_s=span.from_s,
-        limits=standing.limits,
-        unlimited=standing.unlimited,
-    )
 
 
 def _rate_needed(standing: Standing, bucket: Bucket, start_s: int, span: Span) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from engine.core.expiry import Cohort
 from engine.core.flow_limits import SCALE, FlowLimit, limit_of
 from engine.core.forecast_audit import Changed
 from engine.core.identity import jitter_offset_ms
@@ -74,6 +75,13 @@ class SqliteHerd:
     ) -> Deadlines:
         return await self._reader.read(
             lambda db: deadlines(db, limits, start_s, end_s, tenant=self._tenant)
+        )
+
+    async def impatient(
+        self, limits: Sequence[FlowLimit], *, wait_s: int, start_s: int, end_s: int
+    ) -> list[Cohort]:
+        return await self._reader.read(
+            lambda db: impatient(db, limits, wait_s, start_s, end_s, tenant=self._tenant)
         )
 
     async def rejitter(
@@ -170,6 +178,34 @@ def deadlines(
     for timetable_id, flow_id, seconds, schedules in _rows(db, "count_deadlines", values):
         found[timetable_id, flow_id][seconds] = schedules
     return found
+
+
+def impatient(
+    db: sqlite3.Connection,
+    limits: Sequence[FlowLimit],
+    wait_s: int,
+    start_s: int,
+    end_s: int,
+    *,
+    tenant: str | None = None,
+) -> list[Cohort]:
+    """Schedules that owe all of a span, of which a run that waits so long may expire."""
+    values = {"wait": wait_s * 1000, "tenant": tenant, **_span(start_s, end_s), **_flows(limits)}
+    return [
+        Cohort(
+            crowd=Crowd(
+                timetable_id=timetable_id,
+                trigger=trigger_of(spec, None),
+                counts=dict(zip(seconds, schedules, strict=True)),
+                flow_id=flow_id,
+            ),
+            deadline_seconds=deadline_seconds,
+        )
+        for timetable_id, spec, flow_id, deadline_seconds, seconds, schedules in _rows(
+            db, "count_impatient", values
+        )
+        if timetable_of(spec) is not None
+    ]
 
 
 def sample(db: sqlite3.Connection, *, tenant: str | None = None) -> list[Sampled]:

@@ -44,13 +44,19 @@ BIN = Integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
 
 @operation(query=(FROM, TO, BIN), answers={200: Answer(ForecastDocument)})
 async def get_forecast(request: web.Request) -> web.Response:
-    """Demand, planned and served by `bin` seconds, each minute's delays, and the verdict."""
+    """Demand, planned and served by `bin` seconds, each minute's delays, and the verdict.
+
+    `expiring`: planned runs, at least, whose deadline goes by before their turn: they are not
+    served, and no minute counts them. A what-if lets everybody wait.
+    """
     engine = request.app[ENGINE]
     with query_of(request) as query:
         span = read_span(query, engine.clock.now_ms())
         bin_s = query.integer(BIN)
     forecast, top = await forecasts_of(request).forecast(span)
-    return await _answer({**_forecast(forecast, bin_s), "top": _top(top)})
+    return await _answer(
+        {**_forecast(forecast, bin_s), "expiring": forecast.expiring, "top": _top(top)}
+    )
 
 
 @operation(body=Body(shape=WHAT_IF, required=True), answers={200: Answer(WhatIfDocument)})

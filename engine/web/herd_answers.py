@@ -108,8 +108,9 @@ class ForecastCurvesDocument(ForecastSummaryDocument):
 
 
 class ForecastDocument(ForecastCurvesDocument):
-    """What will fire, and who brings it."""
+    """What will fire, and who brings it; `expiring` of it end without an attempt, at least."""
 
+    expiring: int
     top: TopDocument
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.core.expiry import Cohort
 from engine.core.flow_limits import FlowLimit
 from engine.core.herd_document import Change, Span
 from engine.core.model import IntervalTrigger
@@ -45,6 +46,12 @@ class MemoryHerd:
     ) -> Deadlines:
         return {}
 
+    async def impatient(
+        self, limits: Sequence[FlowLimit], *, wait_s: int, start_s: int, end_s: int
+    ) -> list[Cohort]:
+        self.asked.append(wait_s)
+        return [Cohort(crowd=self.crowd, deadline_seconds=100)]
+
     async def rejitter(
         self,
         crowd: Crowd,
@@ -84,6 +91,18 @@ def test_a_later_span_is_simulated_from_the_reach_of_jitter_before_it():
         forecast, _ = await forecasts(clock, store).forecast(span)
         assert store.asked == [(NOON_MS, NOON + 2, NOON + 1000)]
         assert (forecast.bucket.tokens, forecast.bucket.backlog) == (10, 0)
+
+    run_virtual(main, NOON_MS)
+
+
+def test_who_may_expire_is_asked_once_it_is_known_how_long_anybody_waits():
+    async def main(clock: VirtualClock) -> None:
+        store = MemoryHerd(clock)
+        span = Span(from_s=NOON + 3_500, to_s=NOON + 3_800)
+        forecast, _ = await forecasts(clock, store).forecast(span)
+        # Of 300,000 at once 110 leave in the first second, and then a hundred a second.
+        assert store.asked[1:] == [2_999]
+        assert forecast.expiring == 300_000 - 100 * 100 - 10
 
     run_virtual(main, NOON_MS)
 

@@ -176,3 +176,25 @@ def test_an_engine_without_schedules_has_a_quiet_forecast_and_no_advice(tmp_path
     forecast, changes = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
     assert (forecast.minutes, changes) == ((), 0)
     assert format_instant(forecast.start_s * 1000) == NOON
+
+
+def test_as_many_expire_as_the_forecast_says_and_nobody_waits_for_them(tmp_path: Path):
+    async def main(world: World) -> tuple[Forecast, Counter[int], int]:
+        async with world.engine(rate=20, burst=2) as engine:
+            for number in range(300):
+                urgent = {"deadline_seconds": 40} if number % 2 else {}
+                await put(engine, f"job-{number}", cron="0 * * * *", jitter_seconds=5, **urgent)
+            for number in range(200):
+                document = {"cron": "0 * * * *", "jitter_seconds": 0, "flow_key": "slow"}
+                await put(engine, f"slow-{number}", deadline_seconds=30, **document)
+            await engine.flows.put("slow", rate=2, parallelism=20, paused=False)
+            forecast, _ = await engine.forecasts.forecast(span(3600))
+            await world.until("2026-11-30T12:02:00Z")
+        [(expired,)] = world.rows("SELECT count(*) FROM job_run WHERE reason = 'expired'")
+        return forecast, Counter(at_ms // 1000 - NOON_S for at_ms, _ in world.ledger), expired
+
+    forecast, sent, expired = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    # Of the flow's two hundred sixty are in time, less a few whose token waited for the engine's.
+    assert 140 <= expired <= 145
+    assert abs(forecast.expiring - expired) <= 5
+    assert sum(abs(forecast.served[second] - sent[second]) for second in range(60)) <= 20

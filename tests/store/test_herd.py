@@ -1,6 +1,7 @@
 """What the forecast reads, from the real statements."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd
 from engine.store import flows, schedules
 from engine.store.database import DATABASE_NAME, configure_reader, configure_writer, prepare
-from engine.store.herd import IDENTITIES_PAGE, SqliteHerd, deadlines, sample, standing
+from engine.store.herd import IDENTITIES_PAGE, SqliteHerd, deadlines, impatient, sample, standing
 from engine.store.statements import statements
 from engine.store.writer import Reader
 
@@ -132,6 +133,30 @@ def test_the_deadlines_of_one_tenant_are_counted_alone(db: sqlite3.Connection):
     put(db, "a", every=60, deadline_seconds=30)
     put(db, "a", every=60, deadline_seconds=20, tenant="acme")
     assert deadlines(db, (), START, START + DAY, tenant="acme") == {(1, None): {20: 1}}
+
+
+def test_who_may_expire_within_a_wait_is_told_by_timetable_deadline_and_offset(
+    db: sqlite3.Connection,
+):
+    names = [f"job-{number}" for number in range(20)]
+    for name in names:
+        put(db, name, every=60, jitter_seconds=30, deadline_seconds=90)
+    put(db, "exact", every=60, jitter_seconds=0, deadline_seconds=90)
+    put(db, "sooner", every=60, jitter_seconds=0, deadline_seconds=20)
+    put(db, "patient", every=60)
+    put(db, "rests", every=60, jitter_seconds=0, deadline_seconds=20, paused=True)
+    found = {
+        cohort.deadline_seconds: cohort.crowd.counts
+        for cohort in impatient(db, (), 70, START, START + DAY)
+    }
+    # Of those with 90 s the ones that become due 20 s and more after the instant.
+    late = Counter(second for name in names if (second := offset_s(name, 30)) >= 20)
+    assert found == {20: {0: 1}, 90: dict(late)}
+    assert impatient(db, (), 20, START, START + DAY) == []
+    limit(db, "a.example:80", paused=True)
+    limits = standing(db, NOW_MS, START, START + DAY, RATE).limits
+    [own, *_] = impatient(db, limits, 30, START, START + DAY)
+    assert own.crowd.flow_id == limits[0].flow_id
 
 
 def test_a_sample_of_few_schedules_is_all_of_them(db: sqlite3.Connection):

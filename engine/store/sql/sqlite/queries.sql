@@ -1136,6 +1136,24 @@ SELECT group_concat(json_array(timetable_id, flow_id, deadline_seconds, schedule
     AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2, 3);
 
+-- name: count_impatient
+-- Schedules whose runs may expire within `:wait` milliseconds of becoming due, a line for those with the same
+-- timetable, flow and deadline; the flows of `:flows` by themselves.
+SELECT group_concat(line, char(10)) FROM (
+  SELECT json_array(t.id, t.spec, c.flow_id, c.deadline_seconds, json_group_array(c.second),
+    json_group_array(c.schedules)) AS line
+  FROM (
+    SELECT timetable_id, CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END
+      AS flow_id, deadline_seconds, offset_ms / 1000 AS second, count(*) AS schedules
+    FROM schedule NOT INDEXED
+    WHERE deadline_seconds * 1000 < offset_ms + :wait AND timetable_id IS NOT NULL AND deleted_at IS NULL
+      AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
+      AND (last_owed IS NULL OR last_owed >= :end)
+      AND (:tenant IS NULL OR tenant = :tenant)
+    GROUP BY 1, 2, 3, 4
+  ) c CROSS JOIN timetable t ON t.id = c.timetable_id
+  GROUP BY c.timetable_id, c.flow_id, c.deadline_seconds);
+
 -- name: list_identities
 -- A page of a timetable's schedules that owe all of a span, in the order of the index: what other
 -- offsets are computed from. Those of one of the flows of `:flows`, or with a NULL `:flow` all others.
