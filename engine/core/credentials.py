@@ -97,7 +97,7 @@ def without_credentials(outcome: Outcome, target: Target) -> Outcome:
         for part in (value, value.rpartition(" ")[2]):  # `Bearer TOKEN`, or the token alone.
             if len(part) >= ECHO_LENGTH_MIN:
                 response = response.replace(part.encode(), MASK.encode())
-    return outcome if response == outcome.response else replace(outcome, response=response)
+    return outcome if response == outcome.response else outcome._replace(response=response)
 
 
 def _refuse(names: list[str], detail: str) -> NoReturn:

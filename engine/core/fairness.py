@@ -48,6 +48,11 @@ class Class(IntEnum):
     CATCH_UP = 2
 
 
+_GUARANTEED = (Class.RETRY, Class.CATCH_UP)
+_FROM = {turn: (turn, *(other for other in Class if other != turn)) for turn in Class}
+"""The order of service from the class whose turn it is."""
+
+
 @dataclass(slots=True, eq=False)
 class _Line(Generic[Item]):
     """The runs of one flow in one class and priority: (due, arrival, item), earliest due first."""
@@ -117,7 +122,9 @@ class FairQueue(Generic[Item]):
 
     def push(self, item: Item, due_ms: int, flow: Flow, *, rank: Class, priority: int) -> None:
         """A run has become due."""
-        tenant = self._tenants[rank].setdefault(flow.tenant, _Tenant())
+        tenant = self._tenants[rank].get(flow.tenant)
+        if tenant is None:
+            tenant = self._tenants[rank][flow.tenant] = _Tenant()
         line = tenant.lines.get((flow.flow_id, priority))
         if line is None:
             line = tenant.lines[flow.flow_id, priority] = _Line(flow, rank, priority)
@@ -186,17 +193,16 @@ class FairQueue(Generic[Item]):
 
     def _next(self, now_ms: int) -> tuple[Item, Flow] | None:
         """One run, from the class whose turn it is, else from the first that has any."""
-        turn = self._class_in_turn()
-        for rank in (turn, *(other for other in Class if other != turn)):
-            found = self._serve(rank, now_ms)
+        for rank in _FROM[self._class_in_turn()]:
+            found = self._serve(rank, now_ms) if self._rotation[rank] else None
             if found is not None:
                 self._account(rank)
                 return found
         return None
 
     def _class_in_turn(self) -> Class:
-        for rank in (Class.RETRY, Class.CATCH_UP):
-            if self._rotation[rank] and self._owed[rank] >= GUARANTEE - 1:
+        for rank in _GUARANTEED:
+            if self._owed[rank] >= GUARANTEE - 1 and self._rotation[rank]:
                 return rank
         return Class.FRESH
 
@@ -206,7 +212,7 @@ class FairQueue(Generic[Item]):
         Catch-up is owed a share of what retries' guarantee leaves, so theirs does not count.
         """
         guaranteed = served == Class.RETRY and self._owed[Class.RETRY] >= GUARANTEE - 1
-        for rank in (Class.RETRY, Class.CATCH_UP):
+        for rank in _GUARANTEED:
             if served == rank or not self._rotation[rank]:
                 self._owed[rank] = 0
             elif not (rank == Class.CATCH_UP and guaranteed):

@@ -176,9 +176,11 @@ class Occurrence:
     fire_after_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How one attempt ended. `name` is a value of `scheduler_attempts_total{outcome}`."""
+class Outcome(NamedTuple):
+    """How one attempt ended. `name` is a value of `scheduler_attempts_total{outcome}`.
+
+    Not a dataclass: made for each delivery.
+    """
 
     name: Literal[
         "success",

@@ -3,13 +3,13 @@
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import orjson
 import structlog
 
 from engine.core.admission import Admission, admit
-from engine.core.model import Finished, RunTrigger, State, Target, Unserved
+from engine.core.model import CatchUp, Finished, Overlap, RunTrigger, State, Target, Unserved
 from engine.store import (
     AtSlice,
     Backlog,
@@ -184,13 +184,15 @@ class SqliteJournal:
         lines = overlap.Lines(db, now_ms)
         (unjudged_ms,) = db.execute(SQL["get_unjudged"]).fetchone()
         (listed,) = db.execute(SQL["list_claims"], {"keys": keys}).fetchone()
-        rows = orjson.loads(listed)
+        rows = [_Due(*row) for row in orjson.loads(listed)]
         for row in rows:
-            key = {"scheduled_for": row[0], "schedule_id": row[1], "now": now_ms}
-            match _admission(row, unjudged_ms, now_ms, lines):
-                case Admission.CLAIM:
-                    if (claim := self._readable_claim(db, row)) is not None:
-                        claims.append(claim)
+            admission = _admission(row, unjudged_ms, now_ms, lines)
+            if admission is Admission.CLAIM:
+                if (claim := self._readable_claim(db, row)) is not None:
+                    claims.append(claim)
+                continue
+            key = {"scheduled_for": row.scheduled_for_ms, "schedule_id": row.row_id, "now": now_ms}
+            match admission:
                 case Admission.HOLD:
                     held.append(key)
                 case Admission.DROP | Admission.WAIT:
@@ -212,47 +214,63 @@ class SqliteJournal:
         finished += _superseded(lines.superseded, rows)
         return Claimed(claims=tuple(claims), ended=tuple(finished), due=due)
 
-    def _readable_claim(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim | None:
+    def _readable_claim(self, db: sqlite3.Connection, row: "_Due") -> Claim | None:
+        due_at_ms = row.due_at_ms
+        assert due_at_ms is not None, "else it has moved on"
         try:
-            return self._claim_of(db, row)
+            return Claim(
+                *row[:_CLAIMS_OWN],
+                due_at_ms,
+                bool(row.delete_after_completion),
+                row.overlap != "allow",
+                retry_of(row.retry),
+                self._target(db, row),
+            )
         except (ValueError, TypeError, KeyError) as error:
             self.on_skip()
-            log.warning("run_skipped", schedule=row[10], error=str(error))
+            log.warning("run_skipped", schedule=row.schedule_id, error=str(error))
             return None
 
-    def _claim_of(self, db: sqlite3.Connection, row: Sequence[Any]) -> Claim:
-        return Claim(
-            scheduled_for_ms=row[0],
-            schedule_row=row[1],
-            fire_after_ms=row[2],
-            due_at_ms=row[3],
-            trigger=row[5],
-            attempt=row[6] + 1,
-            granted_from=row[7],
-            first_attempt_at_ms=row[8],
-            target=self._target(db, row[9], row[12], keep=row[5] != RunTrigger.NOTICE),
-            schedule_id=row[10],
-            schedule_name=row[11],
-            tenant=row[12],
-            deadline_seconds=row[13],
-            retry=retry_of(row[15]),
-            pause_after_failures=row[16],
-            delete_after_completion=bool(row[17]),
-            is_exclusive=row[18] != "allow",
-        )
-
-    def _target(self, db: sqlite3.Connection, target_id: int, tenant: str, *, keep: bool) -> Target:
-        """`keep`: other runs may have it, too; of notices each has its own."""
-        target = self._targets.get(target_id)
+    def _target(self, db: sqlite3.Connection, row: "_Due") -> Target:
+        target = self._targets.get(row.target_id)
         if target is None:
-            (row,) = named_rows(db, SQL["get_target"], (target_id,))
-            target = self.open_target(tenant, target_of(row))
-            if keep and len(target.body) <= TARGET_BYTES_CACHED_MAX:
-                self._targets[target_id] = target
+            (stored,) = named_rows(db, SQL["get_target"], (row.target_id,))
+            target = self.open_target(row.tenant, target_of(stored))
+            # Other runs may have it, too; of notices each has its own.
+            if row.trigger != RunTrigger.NOTICE and len(target.body) <= TARGET_BYTES_CACHED_MAX:
+                self._targets[row.target_id] = target
                 if len(self._targets) > TARGETS_CACHED_MAX:
                     self._targets.popitem(last=False)
         return target
 
+
+class _Due(NamedTuple):
+    """A row of `list_claims`. It begins as a `Claim` does; `attempt` is the one to be made."""
+
+    scheduled_for_ms: int
+    row_id: int
+    fire_after_ms: int
+    trigger: str
+    attempt: int
+    granted_from: int
+    first_attempt_at_ms: int | None
+    schedule_id: str
+    schedule_name: str
+    tenant: str
+    deadline_seconds: int | None
+    pause_after_failures: int
+    due_at_ms: int | None
+    delete_after_completion: int
+    overlap: Overlap
+    retry: str
+    target_id: int
+    state: str
+    is_paused: int
+    catch_up: CatchUp
+
+
+_CLAIMS_OWN: Final = 12
+"""So many of a row's values are those of its claim, in order."""
 
 _ENDS: Mapping[Admission, tuple[State, Unserved]] = {
     Admission.EXPIRE: (State.FAILED, "expired"),
@@ -263,52 +281,53 @@ _ENDS: Mapping[Admission, tuple[State, Unserved]] = {
 """How a run ends that never gets its attempt."""
 
 
-def _admission(
-    row: Sequence[Any], unjudged_ms: int, now_ms: int, lines: overlap.Lines
-) -> Admission:
-    fresh = row[4] == State.PLANNED and row[5] == "schedule" and row[6] == 0
-    if fresh and row[3] is not None and row[3] <= unjudged_ms:
+def _admission(run: _Due, unjudged_ms: int, now_ms: int, lines: overlap.Lines) -> Admission:
+    fresh = run.state == State.PLANNED and run.trigger == "schedule" and run.attempt == 1
+    if fresh and run.due_at_ms is not None and run.due_at_ms <= unjudged_ms:
         return Admission.DROP  # Missed: the catch-up policy speaks first.
     admission = admit(
-        state=row[4],
-        next_attempt_at_ms=row[3],
-        scheduled_for_ms=row[0],
-        deadline_seconds=row[13],
-        is_paused=bool(row[14]),
-        is_manual=row[5] == "manual",
+        state=run.state,
+        next_attempt_at_ms=run.due_at_ms,
+        scheduled_for_ms=run.scheduled_for_ms,
+        deadline_seconds=run.deadline_seconds,
+        is_paused=bool(run.is_paused),
+        is_manual=run.trigger == "manual",
         now_ms=now_ms,
     )
-    if row[18] == "allow":
+    if run.overlap == "allow":
         return admission
-    lines.see(row[1])
+    lines.see(run.row_id)
     if admission is not Admission.CLAIM:
         return admission
-    is_replay = row[4] == State.RETRY_WAIT and row[8] is None
+    assert run.due_at_ms is not None, "else it has moved on"
+    is_replay = run.state == State.RETRY_WAIT and run.first_attempt_at_ms is None
     return lines.admit(
-        (row[3], row[0], row[1]),
-        under_way=row[4] == State.RETRY_WAIT and not is_replay,
-        trigger=RunTrigger.MANUAL if is_replay else row[5],  # Somebody asked for just this one.
-        overlap=row[18],
-        catch_up=row[19],
+        (run.due_at_ms, run.scheduled_for_ms, run.row_id),
+        under_way=run.state == State.RETRY_WAIT and not is_replay,
+        trigger=RunTrigger.MANUAL
+        if is_replay
+        else run.trigger,  # Somebody asked for just this one.
+        overlap=run.overlap,
+        catch_up=run.catch_up,
     )
 
 
-def _finished(row: Sequence[Any], admission: Admission) -> Finished:
+def _finished(run: _Due, admission: Admission) -> Finished:
     state, reason = _ENDS[admission]
     return Finished(
         state=state,
         reason=reason,
-        tenant=row[12],
-        schedule_id=row[10],
-        schedule_name=row[11],
-        scheduled_for_ms=row[0],
-        attempts=row[6],
+        tenant=run.tenant,
+        schedule_id=run.schedule_id,
+        schedule_name=run.schedule_name,
+        scheduled_for_ms=run.scheduled_for_ms,
+        attempts=run.attempt - 1,
     )
 
 
-def _superseded(runs: Set[tuple[int, int]], rows: Sequence[Sequence[Any]]) -> Iterator[Finished]:
+def _superseded(runs: Set[tuple[int, int]], rows: Sequence[_Due]) -> Iterator[Finished]:
     """Runs that gave way to one of `rows`, which is of the same schedule."""
-    of_schedule = {row[1]: row for row in rows} if runs else {}
+    of_schedule = {row.row_id: row for row in rows} if runs else {}
     for scheduled_for_ms, schedule_row in runs:
         newer = _finished(of_schedule[schedule_row], Admission.SUPERSEDE)
         yield newer._replace(scheduled_for_ms=scheduled_for_ms, attempts=0)

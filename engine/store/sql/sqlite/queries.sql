@@ -469,10 +469,10 @@ WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id
 -- name: list_claims
 -- One row, a JSON array of arrays. Statements of the hot path take and give whole batches: each row
 -- stepped from Python lets the interpreter's lock go and queues for it again behind a busy loop.
-SELECT json_group_array(json_array(r.scheduled_for, r.schedule_id, r.fire_after, r.next_attempt_at,
-  r.state, r.trigger, r.attempt, r.granted_from, r.first_attempt_at, r.target_id, s.public_id, s.name,
-  s.tenant, s.deadline_seconds, s.paused_at IS NOT NULL, s.retry, s.pause_after_failures,
-  s.delete_after_completion, s.overlap, s.catch_up))
+SELECT json_group_array(json_array(r.scheduled_for, r.schedule_id, r.fire_after, r.trigger,
+  r.attempt + 1, r.granted_from, r.first_attempt_at, s.public_id, s.name, s.tenant,
+  s.deadline_seconds, s.pause_after_failures, r.next_attempt_at, s.delete_after_completion,
+  s.overlap, s.retry, r.target_id, r.state, s.paused_at IS NOT NULL, s.catch_up))
 FROM json_each(:keys) k
 CROSS JOIN job_run r ON r.scheduled_for = k.value ->> 0 AND r.schedule_id = k.value ->> 1
 CROSS JOIN schedule s ON s.id = r.schedule_id;
