@@ -5,6 +5,12 @@ By default a flow is a tenant's runs to one host and port. It has a parallelism 
 increase, multiplicative decrease: Chiu and Jain, 1989). What is halved is what the flow did, as TCP
 halves what is in flight and not its window (RFC 5681 §3.1): half of a rate that nobody used asks
 nobody to slow down.
+
+A 429 speaks for the whole receiver. A 503 may speak for one of its replicas: one among many
+successes is that run's bad luck, and to halve for each of them would starve a flow whose receiver
+refuses an eighth at any pace. So they count when they are a good part of what was answered, which
+an overload is quick to bring about (adaptive throttling, as in chapter 21 of Google's "Site
+Reliability Engineering", looks at the same share).
 """
 
 import re
@@ -27,6 +33,9 @@ RATE_MIN = 1
 
 THROTTLE_MS = 1_000
 """At most one halving in this time: answers to one burst are one message, not many."""
+
+UNAVAILABLE_SHARE = 4
+"""So many times the answers 503 of the last one to two seconds must reach the starts of as long."""
 
 RESTORE_EVERY_MS = 1_000
 """How often a success raises a throttled rate, by a tenth of what it was."""
@@ -69,6 +78,9 @@ class Flow:
         "_blocked",
         "_bucket",
         "_changed_ms",
+        "_refused",
+        "_refused_before",
+        "_refused_second",
         "_second",
         "_started",
         "_started_before",
@@ -111,6 +123,9 @@ class Flow:
         self._second = 0  # The last one with a start, how many it had, and the one before it.
         self._started = 0
         self._started_before = 0
+        self._refused_second = 0  # The same of answers 503.
+        self._refused = 0
+        self._refused_before = 0
         self._throughput = Throughput()
 
     @property
@@ -205,11 +220,23 @@ class Flow:
         self._started_before = self._started if second == self._second + 1 else 0
         self._second, self._started = second, 1
 
+    def _count_refused(self, now_ms: int) -> None:
+        second = now_ms // _SECOND_MS
+        if second == self._refused_second:
+            self._refused += 1
+            return
+        self._refused_before = self._refused if second == self._refused_second + 1 else 0
+        self._refused_second, self._refused = second, 1
+
     def _adapt(self, outcome: Outcome, now_ms: int) -> None:
         if outcome.status in (429, 503):
             # A probe is one run in many seconds: its answer says nothing of the rate.
             is_served = self.breaker.door == Door.CLOSED
-            if is_served and now_ms - self._changed_ms >= THROTTLE_MS:
+            if (
+                self._asks(outcome, now_ms)
+                and is_served
+                and now_ms >= self._changed_ms + THROTTLE_MS
+            ):
                 self._throttled = max(RATE_MIN, self._done() // 2)
                 self._changed_ms = now_ms
         elif (
@@ -220,6 +247,14 @@ class Flow:
             raised = self._throttled + max(1, self._throttled // 10)
             self._changed_ms = now_ms
             self._throttled = None if raised >= self._ceiling() else raised
+
+    def _asks(self, outcome: Outcome, now_ms: int) -> bool:
+        """Whether a 429 or 503 asks for less."""
+        if outcome.status == 429:
+            return True
+        self._count_refused(now_ms)
+        refused = self._refused + self._refused_before
+        return refused * UNAVAILABLE_SHARE >= self._started + self._started_before
 
     def _done(self) -> int:
         """Starts in the busier of the last two seconds with any: the last one has just begun."""

@@ -45,6 +45,37 @@ def test_a_busy_answer_halves_the_rate_once_a_second() -> None:
     assert flow.effective_rate == 1  # Two runs in that second: nobody went on at fifty.
 
 
+def test_one_503_in_eight_is_bad_luck_and_one_in_four_asks_for_less() -> None:
+    flow = Flow(1, "t")
+    for index in range(800):  # A hundred a second.
+        once(flow, UNAVAILABLE if index % 8 == 7 else SUCCESS, 1_000 + index * 10)
+    assert flow.effective_rate is None
+    for index in range(200):
+        once(flow, UNAVAILABLE if index % 4 == 3 else SUCCESS, 9_000 + index * 10)
+    assert flow.effective_rate == 50
+
+
+def test_a_receiver_that_refuses_everything_is_asked_less_within_a_second() -> None:
+    flow = Flow(1, "t", parallelism=1_000)
+    busy_second(flow, 1, 100)
+    for _ in range(100):
+        flow.start("run", 2_000)
+    for now_ms in range(2_000, 3_000, 10):
+        flow.end("run", SUCCESS if now_ms % 20 else UNAVAILABLE, now_ms)
+    assert flow.effective_rate == 50
+
+
+def test_late_503s_are_weighed_against_what_the_flow_last_did() -> None:
+    flow = Flow(1, "t")
+    for _ in range(20):
+        flow.start("run", 1_000)
+    for _ in range(4):
+        flow.end("run", UNAVAILABLE, 9_500)
+    assert flow.effective_rate is None
+    flow.end("run", UNAVAILABLE, 10_400)
+    assert flow.effective_rate == 10
+
+
 @pytest.mark.parametrize("rate", [None, 40, 1_000])
 def test_what_is_halved_is_what_the_flow_did(rate: int | None) -> None:
     flow = Flow(1, "t", rate=rate)
@@ -158,12 +189,13 @@ def test_success_and_final_answers_leave_an_unthrottled_flow_alone() -> None:
 
 def test_the_answers_of_probes_do_not_halve_the_rate_further() -> None:
     flow = Flow(1, "t", rate=100)
-    busy_second(flow, 1, 100)
+    busy_second(flow, 1, 30)
     for _ in range(10):
         once(flow, UNAVAILABLE, 2_000)
+    assert flow.effective_rate == 15
     for now_ms in (7_000, 17_000, 37_000):
         once(flow, UNAVAILABLE, now_ms)
-    assert flow.effective_rate == 50
+    assert flow.effective_rate == 15
 
 
 def test_what_a_flow_sustained_is_measured_while_it_has_more_to_send() -> None:
