@@ -56,7 +56,7 @@ def faults_of(text: str) -> list[str]:
 def project_files() -> Iterator[Path]:
     """What a clone holds: no caches, no data, and not the lock that scripts/lock leaves behind."""
     yield from (path for path in ROOT.iterdir() if path.is_file() and path.name != "uv.lock")
-    for folder in ("engine", "tests", "scripts", "loadtest", "docs", ".ci"):
+    for folder in ("engine", "tests", "scripts", "loadtest", "docs", "examples", ".ci"):
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts and path != Path(__file__):
                 yield path
