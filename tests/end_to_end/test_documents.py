@@ -25,7 +25,12 @@ from tests.end_to_end.documents import Save, Type, Unrunnable, steps
 from tests.end_to_end.processes import POLL_SECONDS, ROOT, until
 from tests.end_to_end.terminal import Terminal
 
-DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/how-to-verify-a-signature.md"]
+DOCUMENTS = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/how-to-verify-a-signature.md",
+    "docs/explanation-scheduled-for-and-fire-after.md",
+]
 COMMAND_SECONDS = 60.0
 LOOK_SECONDS = 20.0
 """What only looks is asked again until it sees what is shown: a reader looks again, too."""
