@@ -113,7 +113,7 @@ def crontab(
     "kubernetes",
     epilog=example(
         "kubectl get cronjobs -A -o yaml | offbeat import kubernetes - --target http://h.example/",
-        "offbeat import kubernetes a.yaml b.yaml -o json > schedules.json",
+        "offbeat import kubernetes east.yaml west.yaml -o json > schedules.json",
     ),
 )
 @click.argument("files", nargs=-1, required=True, type=click.File("rb"), metavar="FILE...")

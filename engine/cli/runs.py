@@ -91,7 +91,7 @@ def _follow(
 @command.command(
     "cancel",
     epilog=example(
-        "offbeat runs cancel sch_si9ka8a42n538os9a9or3pkki4@2026-11-30T12:00:00Z",
+        "offbeat runs cancel sch_tq9s2dobvk1gq0sevfcr4j94no@2026-11-30T12:00:00Z",
     ),
 )
 @click.argument("run", metavar="ID", type=identifier)
@@ -150,7 +150,7 @@ def _label(text: str) -> tuple[str, str]:
 @command.command(
     "replay",
     epilog=example(
-        "offbeat runs replay sch_si9ka8a42n538os9a9or3pkki4@2026-11-30T12:00:00Z",
+        "offbeat runs replay sch_tq9s2dobvk1gq0sevfcr4j94no@2026-11-30T12:00:00Z",
         "offbeat runs replay --failed --schedule nightly-report"
         " --from 2026-11-01T00:00:00Z --dry-run",
     ),

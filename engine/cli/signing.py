@@ -29,8 +29,8 @@ body: Callable[[_Function], _Function] = click.argument(
 @click.command(
     "sign",
     epilog=example(
-        'offbeat sign --secret "$(offbeat secrets)" --name nightly'
-        " --scheduled-for 2026-11-30T12:00:00Z body.json",
+        'offbeat sign --secret "$(offbeat secrets)" --name nightly-report'
+        " --scheduled-for 2026-11-30T12:00:00Z body.json > headers.txt",
     ),
 )
 @secrets
@@ -88,8 +88,7 @@ def sign(
     "verify",
     epilog=example(
         'offbeat verify --secret "$(offbeat secrets)" -H @headers.txt body.json',
-        "offbeat verify --secret whsec_... -H 'webhook-id: ...' -H 'webhook-timestamp: ...'"
-        " -H 'webhook-signature: ...' < body.json",
+        'offbeat verify --secret "$(offbeat secrets)" -H @headers.txt -o json < body.json',
     ),
 )
 @secrets

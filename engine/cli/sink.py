@@ -158,7 +158,6 @@ def command(
             write = _as_json if form == "json" else write_line
         sink = Sink(clock=SystemClock(), secrets=secrets, fail_rate=fail_rate, write=write)
         listener = stack.enter_context(_listen(port))
-        talk(f"the sink listens on {address_of(listener)}")
         asyncio.run(_receive_until_told(sink, listener, delay))
     talk(f"{sink.received} received, {sink.failed} failed on purpose, {sink.refused} refused")
 
@@ -168,6 +167,8 @@ async def _receive_until_told(sink: Sink, listener: socket.socket, delay_seconds
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
     async with await serve(sink.receive, listener, delay_seconds=delay_seconds):
+        # Not before it can be told to end.
+        talk(f"the sink listens on {address_of(listener)}")
         await told.wait()
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,20 +25,6 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 
 ALL = dict(commands())
-
-
-def calls(line: str) -> Iterator[list[str]]:
-    """What an example gives to offbeat: the words of each call, those inside others too."""
-    inner = re.compile(r"\$\((.*?)\)")
-    for nested in inner.findall(line):
-        yield from calls(nested)
-    lexer = shlex.shlex(inner.sub("x", line), posix=True, punctuation_chars="|<>")
-    lexer.whitespace_split = True
-    words = list(lexer)
-    while "offbeat" in words:
-        words = words[words.index("offbeat") + 1 :]
-        ends = [index for index, word in enumerate(words) if word in ("|", "<", ">")]
-        yield words[: ends[0] if ends else None]
 
 
 @pytest.mark.parametrize("path", ALL)
@@ -71,27 +56,6 @@ def test_every_command_prints_json_where_it_is_asked_to(path: str):
     (form,) = (each for each in ALL[path].params if "-o" in each.opts)
     assert isinstance(form.type, click.Choice)
     assert "json" in form.type.choices
-
-
-@pytest.mark.parametrize("path", ALL)
-def test_every_example_is_one_that_the_command_line_takes(path: str):
-    epilog = ALL[path].epilog or ""
-    found = [words for line in epilog.splitlines() for words in calls(line)]
-    assert found
-    for words in found:
-        name, *arguments = words
-        command = ALL[name]
-        while isinstance(command, click.Group) and arguments and arguments[0] in command.commands:
-            command = command.commands[arguments.pop(0)]
-        context = click.Context(command, resilient_parsing=True)
-        values, rest, _ = command.make_parser(context).parse_args(arguments)
-        assert rest == []
-        missing = [
-            each.name
-            for each in command.params
-            if each.required and values.get(each.name) in (None, ())
-        ]
-        assert missing == []
 
 
 def test_the_list_of_commands_is_whole_and_imports_none_of_them():
