@@ -10,15 +10,17 @@ YAML would read one way here and another way elsewhere is refused (`core/yaml_te
 """
 
 import json
+import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import Fault, Invalid, Malformed
+from engine.core.fields import unknown_name
 from engine.core.json_text import exact_float
 from engine.core.yaml_text import parse_yaml
 
@@ -47,11 +49,34 @@ def read_files(paths: Iterable[Path]) -> list[dict[str, Any]]:
     return list(documents.values())
 
 
+def find_places(names: Collection[str], paths: Iterable[Path]) -> dict[str, str]:
+    """FILE:LINE of each schedule, where a line begins with its name; the outermost such line."""
+    found: dict[str, tuple[int, str]] = {}
+    for path in paths:
+        if path == STDIN:
+            continue
+        for number, line in enumerate(_text(path).split("\n"), start=1):
+            match = _HEAD.match(line)
+            if match is None or (name := match["table"] or match["member"]) not in names:
+                continue
+            depth = len(match["indent"])
+            if name not in found or depth < found[name][0]:
+                found[name] = (depth, f"{path}:{number}")
+    return {name: place for name, (_, place) in found.items()}
+
+
+# A table of TOML; a member of JSON or YAML.
+_HEAD = re.compile(
+    r"""(?P<indent>[ \t]*) (?:
+        \[ [ \t]* schedules [ \t]* \. [ \t]* (?P<q>["']?) (?P<table>[^"'\]]+?) (?P=q) [ \t]* [].]
+      | (?P<p>["']?) (?P<member>[^"'\s:]+) (?P=p) [ \t]* :
+    )""",
+    re.VERBOSE,
+)
+
+
 def _schedules(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    content = _parse(path)
-    table = content.get("schedules") if isinstance(content, dict) else None
-    if not isinstance(table, dict) or len(content) > 1:
-        raise Malformed("the file holds one table, schedules, from names to documents")
+    table = _table(_parse(path))
     for name in list(table):
         document = table.pop(name)  # Freed one by one: all at once, no other thread runs meanwhile.
         if not isinstance(document, dict):
@@ -61,17 +86,40 @@ def _schedules(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, {"name": name, **_plain(document)}
 
 
+def _table(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict) or not content:
+        raise Malformed(f"it declares nothing; {_RULE}")
+    for name in content.keys() - {"schedules"}:
+        raise Malformed(f"{name}: {unknown_name(name, {'schedules'})}")
+    if not isinstance(content["schedules"], dict):
+        raise Malformed(f"schedules is no table; {_RULE}")
+    return content["schedules"]
+
+
+_RULE = "write one table, schedules, from names to documents"
+
+
 def _parse(path: Path) -> Any:
     suffix = ".json" if path == STDIN else path.suffix
     if suffix not in _PARSERS:
-        raise Malformed("write schedules in a file that ends in .toml, .json, .yaml or .yml")
+        raise Malformed("write schedules in files that end in .toml, .json, .yaml or .yml")
+    text = _text(path)
     try:
-        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
-        return _PARSERS[suffix](content.decode("utf-8"))
-    except OSError as error:
-        raise Malformed(str(error.strerror)) from None
+        return _PARSERS[suffix](text)
     except ValueError as error:
         raise Malformed(f"not {suffix[1:].upper()}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    """The text of a file, without the byte order mark that some editors write."""
+    try:
+        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise Malformed(str(error.strerror)) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise Malformed(f"line {line} is not UTF-8; save the file as that") from None
 
 
 def _parse_toml(text: str) -> Any:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import Invalid
-from engine.schedule_files import read_files
+from engine.schedule_files import find_places, read_files
 
 
 def test_toml_json_and_yaml_say_the_same(tmp_path: Path):
@@ -41,14 +41,16 @@ def test_toml_times_become_text(tmp_path: Path):
         ("a.toml", "schedules.a.x = -inf", "-inf is not JSON"),
         ("a.toml", "schedules.a.x = 1e999", "1e999 is too large for a double"),
         ("a.json", '{"schedules": {"a": {"x": NaN}}}', "NaN is not JSON"),
-        ("a.json", "[]", "one table, schedules"),
-        ("a.json", '{"schedules": {}, "more": 1}', "one table, schedules"),
+        ("a.json", "[]", "it declares nothing; write one table, schedules"),
+        ("a.json", '{"schedules": {}, "more": 1}', "more: unknown field"),
+        ("a.toml", "[schedule.a]\nevery = 1\n", 'did you mean "schedules"?'),
+        ("a.toml", "[[schedules]]\nname = 'a'\n", "schedules is no table; write one"),
         ("a.json", '{"schedules": {"a": 1}}', "a is not a table"),
         ("a.json", '{"schedules": {"a": {"name": "b"}}}', "a calls itself b"),
-        ("a.yaml", "", "one table, schedules"),
+        ("a.yaml", "", "it declares nothing; write one table, schedules"),
         ("a.yaml", "schedules:\n  a: {every: 010}\n", "line 2: 010 means different things"),
         ("a.yml", "schedules: {a: {}, a: {}}", "line 1: a appears twice"),
-        ("a.txt", "", "ends in .toml, .json, .yaml or .yml"),
+        ("a.txt", "", "end in .toml, .json, .yaml or .yml"),
     ],
 )
 def test_a_file_that_is_not_what_it_should_be_is_refused(
@@ -59,6 +61,36 @@ def test_a_file_that_is_not_what_it_should_be_is_refused(
         read_files([tmp_path / name])
     assert f"{tmp_path / name}: " in str(caught.value)
     assert says in str(caught.value)
+
+
+def test_a_file_in_another_encoding_is_refused_with_its_line_and_a_mark_at_its_start_is_not(
+    tmp_path: Path,
+):
+    (tmp_path / "a.toml").write_bytes(b"[schedules.a]\n# caf\xe9\n")
+    with pytest.raises(Invalid, match="line 2 is not UTF-8; save the file as that"):
+        read_files([tmp_path / "a.toml"])
+    for name, content in (("a.toml", b"[schedules.a]\n"), ("a.json", b'{"schedules": {"a": {}}}')):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + content)
+        assert read_files([tmp_path / name]) == [{"name": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.toml", "# a:\n[schedules.x]\n[schedules.a]\n", 3),
+        ("a.toml", "[schedules.x]\n[ schedules.'a'.target]\n", 2),
+        ("a.yaml", "schedules:\n  x:\n    a: 1\n  'a':\n    cron: x\n  b: {}\n", 4),
+        ("a.json", '{"schedules": {\n "x": {"a":\n 1},\n "a": {}}}', 4),
+    ],
+)
+def test_a_schedule_is_found_where_a_line_begins_with_its_name(name, content, line, tmp_path: Path):
+    (tmp_path / name).write_text(content)
+    assert find_places({"a"}, [tmp_path / name]) == {"a": f"{tmp_path / name}:{line}"}
+
+
+def test_a_schedule_that_begins_no_line_has_no_place(tmp_path: Path):
+    (tmp_path / "a.json").write_text('{"schedules": {"a": {}}}')
+    assert find_places({"a"}, [tmp_path / "a.json", Path("-")]) == {}
 
 
 def test_every_fault_of_every_file_is_told_at_once(tmp_path: Path):

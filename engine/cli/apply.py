@@ -1,7 +1,8 @@
 """`offbeat apply`: put the schedules of files, and what putting many has to say."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from engine.cli.options import Server, example, output, server
 from engine.cli.output import sentence_of, show_json, show_table, talk
 from engine.cli.set_options import Declared, declared
 from engine.core.errors import Fault, Invalid, NotFound, PreconditionFailed
+from engine.schedule_files import find_places
 
 
 @click.command(
@@ -41,16 +43,19 @@ def command(*, declared: Declared, dry_run: bool, server: Server, form: str) -> 
         show_json(results)
     else:
         show_table(("schedule", "status"), [(each["name"], each["status"]) for each in results])
-    return report(results)
+    return report(results, declared.files)
 
 
-def report(results: Sequence[Mapping[str, Any]]) -> int:
-    """Say on stderr what a batch came to, each refusal on its line; the exit code."""
+def report(results: Sequence[Mapping[str, Any]], files: Iterable[Path] = ()) -> int:
+    """Say on stderr what a batch came to, each refusal on its line, with its place if one of the
+    `files` has it; the exit code."""
     counts = Counter(each["status"] for each in results)
     refused = [each for each in results if each["status"] == "error"]
+    places = find_places({each["name"] for each in refused}, files) if refused else {}
     for each in refused:
+        place = f"{places[each['name']]}: " if each["name"] in places else ""
         faults = faults_of(each.get("errors", ())) or (Fault("", each["detail"]),)
-        talk(f"{each['name']}: {sentence_of(Invalid(*faults))}")
+        talk(f"{place}{each['name']}: {sentence_of(Invalid(*faults))}")
     parts = [f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status]]
     talk(", ".join(parts) or "no schedules")
     return 2 if refused else 0

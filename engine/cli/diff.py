@@ -48,7 +48,7 @@ def command(*, declared: Declared, server: Server, form: str) -> int:
             _show(item)
     refused = [each for each in results if each["status"] == "error"]
     if refused:
-        return report(refused)
+        return report(refused, declared.files)
     talk(f"{len(differing)} differ, {len(results) + len(strays) - len(differing)} are equal")
     return 6 if differing else 0
 

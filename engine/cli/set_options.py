@@ -18,6 +18,7 @@ from engine.schedule_files import read_files
 class Declared:
     """The schedules of files, marked if they are a set."""
 
+    files: Sequence[Path]
     documents: list[dict[str, Any]]
     set_name: str | None
     prune: bool
@@ -48,7 +49,8 @@ def declared(function: Callable[..., int]) -> Callable[..., int]:
         if set_name is not None:
             documents = [mark(document, set_name) for document in documents]
         return function(
-            declared=Declared(documents=documents, set_name=set_name, prune=prune), **others
+            declared=Declared(files=files, documents=documents, set_name=set_name, prune=prune),
+            **others,
         )
 
     return _files(_set(_prune(read)))

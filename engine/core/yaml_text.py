@@ -41,6 +41,8 @@ class Ambiguous:
         return self.word
 
     def __str__(self) -> str:
+        if self.word == "<<":
+            return f"line {self.line}: << is not read; write the members out"
         return (
             f"line {self.line}: {self.word} means different things to different readers of YAML;"
             f' write true, false or a plain number, or the text in quotes: "{self.word}"'
@@ -133,6 +135,8 @@ def _take_apart(node: yaml.Node) -> None:
 def _hint(source: str) -> str:
     if _STARS.search(source):
         return '; a value that begins with * or @ wants quotes: "*/5 * * * *"'
+    if source.lstrip(" ").startswith("\t"):
+        return "; indent with blanks, not with tabs"
     return ""
 
 

@@ -123,6 +123,14 @@ def test_diff_shows_what_apply_would_change_and_exits_with_6(asking, file):
     ]
 
 
+def test_a_refusal_says_the_line_of_its_schedule(asking, file):
+    path = file(f"[schedules.a]\nevery = 60\n{TARGET}\n[schedules.b]\nevry = 60\n{TARGET}\n")
+    for command in ("apply", "diff"):
+        refused = asking(command, path)
+        assert refused.code == 2
+        assert f'{path}:4: b: evry: unknown field; did you mean "every"?; ' in refused.err
+
+
 def test_prune_deletes_what_the_set_lost_and_nothing_else(asking, file):
     both = file(f"[schedules.a]\nevery = 60\n{TARGET}\n[schedules.b]\nevery = 60\n{TARGET}\n")
     only_a = file(f"[schedules.a]\nevery = 60\n{TARGET}\n", "a.toml")
