@@ -29,20 +29,26 @@ def judge(forecast: Forecast) -> Verdict:
     expiring = _expiring(forecast.expiring)
     if crush is None:
         sentence = (
-            f"The objective is met in all of {len(forecast.minutes):,} minutes with runs; the "
-            f"worst begins at {format_instant(worst.start_s * 1000)}, where 99 % of {worst.runs:,} "
+            f"The objective is met in {_minutes('all', len(forecast.minutes))} begins at "
+            f"{format_instant(worst.start_s * 1000)}, where 99 % of {worst.runs:,} "
             f"runs start within {seconds(worst.delays.p99_ms)}; "
             f"{seconds(worst.limit_ms)} is allowed.{expiring}"
         )
         return Verdict(name="met", sentence=sentence, advice="Nothing.")
     sentence = (
-        f"The objective is missed in {forecast.missed:,} of {len(forecast.minutes):,} minutes with "
-        f"runs; the worst begins at {format_instant(worst.start_s * 1000)}: {crush.runs:,} runs "
+        f"The objective is missed in {_minutes(f'{forecast.missed:,}', len(forecast.minutes))} "
+        f"begins at {format_instant(worst.start_s * 1000)}: {crush.runs:,} runs "
         f"{_of_flow(crush)}fall due within {crush.due_seconds:,} s, {_rate(crush)} a second may "
         f"leave, and 1 % of the minute's runs start later than {seconds(worst.delays.p99_ms)}, "
         f"where {seconds(worst.limit_ms)} is allowed.{expiring}"
     )
     return _remedy(sentence, crush, worst.limit_ms)
+
+
+def _minutes(some: str, count: int) -> str:
+    if count == 1:
+        return "the only minute with runs, which"
+    return f"{some} of {count:,} minutes with runs; the worst"
 
 
 def _remedy(sentence: str, crush: Crush, limit_ms: int) -> Verdict:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 import orjson
 
 from engine.core.forecast_audit import Digest
+from engine.core.forecast_words import label
 from engine.core.herd_record import HerdRecord
-from engine.core.model import CronTrigger, IntervalTrigger, Trigger
 from engine.store.rows import named_rows, trigger_of
 from engine.store.statements import statements
 from engine.store.writer import Reader, Writer
@@ -56,14 +56,4 @@ def _record_of(row: sqlite3.Row) -> HerdRecord:
 
 def _names(db: sqlite3.Connection, timetables: Sequence[int]) -> dict[int, str]:
     found = ((id_, db.execute(SQL["get_timetable_spec"], (id_,)).fetchone()) for id_ in timetables)
-    return {id_: _name(trigger_of(row[0], None)) for id_, row in found if row}
-
-
-def _name(trigger: Trigger) -> str:
-    match trigger:
-        case CronTrigger(resolved=text, timezone=zone):
-            return f"{text} {zone}"
-        case IntervalTrigger(every_seconds=every, phase_seconds=phase):
-            return f"every {every} s from {phase} s"
-        case _:
-            raise AssertionError("an instant has no timetable")
+    return {id_: label(trigger_of(row[0], None)) for id_, row in found if row}

@@ -45,7 +45,7 @@ def test_records_outlive_the_engine_that_made_them(directory: Path) -> None:
         async with world.engine(rate=100) as engine:
             (record,) = await engine.monitor.records(10)
             assert (record.instant_ms, record.runs, record.verdict) == (TOP_MS, 1_000, "flattened")
-            assert record.timetables == (("0 * * * * UTC", 1_000),)
+            assert record.timetables == (("0 * * * * (UTC)", 1_000),)
             await world.until("2026-11-30T13:01:20Z")
             assert [r.runs for r in await engine.monitor.records(10)] == [1_000, 1_000]
 
@@ -114,7 +114,7 @@ def test_a_herd_without_jitter_is_called_aligned_and_one_on_whole_seconds_too(
             half, top = await engine.monitor.records(10)
             assert (top.verdict, top.period_seconds) == ("alignment", 1)
             assert (half.verdict, half.busiest_planned) == ("alignment", 1_000)
-            assert half.timetables == (("30 12 * * * UTC", 1_000),)
+            assert half.timetables == (("30 12 * * * (UTC)", 1_000),)
 
     simulate(main, directory, "2026-11-30T11:59:00Z")
 

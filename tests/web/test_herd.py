@@ -83,7 +83,7 @@ def test_a_forecast_has_curves_minutes_and_a_verdict(api: Api, forecasts: FixedF
     assert (minute["runs"], minute["limit_ms"], minute["met"]) == (9_000, 15_000, False)
     assert answer["worst_minute"] == minute
     assert (answer["verdict"], answer["minutes_missed"]) == ("alignment", 1)
-    assert answer["sentence"].startswith("The objective is missed in 1 of 1 minutes")
+    assert answer["sentence"].startswith("The objective is missed in the only minute")
     assert answer["top"]["hosts"] == [{"host": "a:1", "runs": 8}]
 
 

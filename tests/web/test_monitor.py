@@ -16,7 +16,7 @@ RECORD = HerdRecord(
     seconds=60,
     runs=30_000,
     offsets=((0, 1), (60, 29_999), (None, 0)),
-    timetables=(("0 * * * * UTC", 30_000),),
+    timetables=(("0 * * * * (UTC)", 30_000),),
     busiest_demand=30_000,
     busiest_planned=540,
     busiest_served=540,
@@ -113,7 +113,7 @@ def test_records_are_listed_with_the_monitor(api, monitor):
         {"until_seconds": 60, "runs": 29_999},
         {"until_seconds": None, "runs": 0},
     ]
-    assert record["timetables"] == [{"timetable": "0 * * * * UTC", "runs": 30_000}]
+    assert record["timetables"] == [{"timetable": "0 * * * * (UTC)", "runs": 30_000}]
     assert (record["verdict"], record["noise_floor"]) == ("flattened", 1.1235)
     assert record["forecast"] == {
         "frozen_at": "2026-11-30T10:59:50Z",
