@@ -1,10 +1,9 @@
 """A flow: what is limited, fair and broken together (SPEC §1, §8).
 
 By default a flow is a tenant's runs to one host and port. It has a parallelism and, if set, a rate;
-429 and 503 halve the rate at which it is served, and successes restore it step by step (additive
-increase, multiplicative decrease: Chiu and Jain, 1989). What is halved is what the flow did, as TCP
-halves what is in flight and not its window (RFC 5681 §3.1): half of a rate that nobody used asks
-nobody to slow down.
+429 and 503 halve the rate at which it is served, and successes restore it step by step
+(`throttle`). What is halved is what the flow did, as TCP halves what is in flight and not its
+window (RFC 5681 §3.1): half of a rate that nobody used asks nobody to slow down.
 
 A 429 speaks for the whole receiver. A 503 may speak for one of its replicas: one among many
 successes is that run's bad luck, and to halve for each of them would starve a flow whose receiver
@@ -22,23 +21,15 @@ from engine.core.bucket import TokenBucket
 from engine.core.inproc import is_inproc
 from engine.core.model import Outcome
 from engine.core.spells import Spells
+from engine.core.throttle import Throttle
 from engine.core.throughput import Throughput
 
 PARALLELISM = 20
 """Attempts of one flow under way at once, by default: at 20 ms a request they carry 1,000 a
 second."""
 
-RATE_MIN = 1
-"""A flow that was throttled is still asked once a second whether it has recovered."""
-
-THROTTLE_MS = 1_000
-"""At most one halving in this time: answers to one burst are one message, not many."""
-
 UNAVAILABLE_SHARE = 4
 """So many times the answers 503 of the last one to two seconds must reach the starts of as long."""
-
-RESTORE_EVERY_MS = 1_000
-"""How often a success raises a throttled rate, by a tenth of what it was."""
 
 FASTEST_REQUEST_MS = 20
 """A throttled rate above what the parallelism carries at this pace holds nothing back, and ends."""
@@ -77,14 +68,13 @@ class Flow:
     __slots__ = (
         "_blocked",
         "_bucket",
-        "_changed_ms",
         "_refused",
         "_refused_before",
         "_refused_second",
         "_second",
         "_started",
         "_started_before",
-        "_throttled",
+        "_throttle",
         "_throughput",
         "at_limit",
         "breaker",
@@ -117,9 +107,8 @@ class Flow:
         self.at_limit = Spells()
         self.shut = Spells()
         self._blocked: Spells | None = None
-        self._throttled: int | None = None
+        self._throttle: Throttle | None = None
         self._bucket: TokenBucket | None = None
-        self._changed_ms = 0
         self._second = 0  # The last one with a start, how many it had, and the one before it.
         self._started = 0
         self._started_before = 0
@@ -131,9 +120,9 @@ class Flow:
     @property
     def effective_rate(self) -> int | None:
         """The rate in force: the limit, or less while the receiver asks for it."""
-        if self._throttled is None or self.rate is None:
-            return self.rate if self._throttled is None else self._throttled
-        return min(self._throttled, self.rate)
+        if self._throttle is None:
+            return self.rate
+        return self._throttle.rate if self.rate is None else min(self._throttle.rate, self.rate)
 
     @property
     def sustained(self) -> int | None:
@@ -183,7 +172,7 @@ class Flow:
     def is_plain(self) -> bool:
         """It remembers nothing of its receiver: what it is can be made again from its row."""
         closed = self.breaker.door == Door.CLOSED and not self.breaker.failures
-        return closed and self._throttled is None and self.sustained is None
+        return closed and self._throttle is None and self.sustained is None
 
     def withdraw(self, run: object) -> bool:
         """A run that was to start will not, and costs no token; the breaker has not closed.
@@ -209,7 +198,7 @@ class Flow:
         closed = self.breaker.end(run, outcome, now_ms)
         if closed:
             # The 503s of an outage asked for nothing: what waited comes back spread (SPEC §8).
-            self._throttled = None
+            self._throttle = None
         return closed
 
     def _count_start(self, now_ms: int) -> None:
@@ -231,22 +220,16 @@ class Flow:
     def _adapt(self, outcome: Outcome, now_ms: int) -> None:
         if outcome.status in (429, 503):
             # A probe is one run in many seconds: its answer says nothing of the rate.
-            is_served = self.breaker.door == Door.CLOSED
-            if (
-                self._asks(outcome, now_ms)
-                and is_served
-                and now_ms >= self._changed_ms + THROTTLE_MS
-            ):
-                self._throttled = max(RATE_MIN, self._done() // 2)
-                self._changed_ms = now_ms
-        elif (
-            outcome.name == "success"
-            and self._throttled is not None
-            and now_ms - self._changed_ms >= RESTORE_EVERY_MS
-        ):
-            raised = self._throttled + max(1, self._throttled // 10)
-            self._changed_ms = now_ms
-            self._throttled = None if raised >= self._ceiling() else raised
+            if not self._asks(outcome, now_ms) or self.breaker.door != Door.CLOSED:
+                return
+            if self._throttle is None:
+                self._throttle = Throttle(self._done(), now_ms)
+            else:
+                self._throttle.refuse(self._done(), now_ms)
+        elif outcome.name == "success" and self._throttle is not None:
+            self._throttle.succeed(now_ms)
+            if self._throttle.rate >= self._ceiling():
+                self._throttle = None
 
     def _asks(self, outcome: Outcome, now_ms: int) -> bool:
         """Whether a 429 or 503 asks for less."""

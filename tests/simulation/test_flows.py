@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.core.breaker import Door
+from engine.core.bucket import TokenBucket
 from engine.core.document import read_schedule
 from engine.core.model import Outcome
 from engine.services.transport import HttpRequest
@@ -125,6 +126,41 @@ def test_a_receiver_that_asks_for_less_gets_half_of_what_it_got(directory: Path)
         ]
 
     simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+def test_a_herd_to_a_receiver_that_refuses_what_is_too_much_takes_what_it_takes(
+    directory: Path,
+) -> None:
+    """Forty a second, else 429; and in the middle none at all for eight seconds."""
+
+    async def main(world: World) -> None:
+        allowed = TokenBucket(40, 40, world.clock.now_ms())
+        accepted: Counter[int] = Counter()
+        refused: Counter[int] = Counter()
+
+        def answer(_: HttpRequest) -> Outcome:
+            now_ms = world.clock.now_ms()
+            second = (now_ms - noon_ms) // 1_000
+            is_taken = not 10 <= second < 18 and allowed.reserve(now_ms, 1) == 1
+            (accepted if is_taken else refused)[second] += 1
+            return SUCCESS if is_taken else BUSY
+
+        noon_ms = world.clock.now_ms() + 20_000
+        world.answer = answer
+        async with world.engine() as engine:
+            for index in range(1_600):
+                await put(engine, f"s{index}", at="2026-11-30T12:00:20Z", flow_key="f")
+            await world.clock.run_for(120_000)
+        # 1,600 are forty seconds of it; with the outage and the way up it takes a quarter more.
+        assert sum(accepted.values()) == 1_600
+        assert sum(accepted[second] for second in range(60)) >= 1_590
+        # It is back near half of what it takes within six seconds, and asked for no more than half
+        # as much again as it takes: what it may have saved up meanwhile.
+        assert accepted[24] >= 15
+        assert max(accepted[second] for second in range(18, 60)) <= 60
+        assert sum(refused[second] for second in range(18, 60)) <= 40
+
+    simulate(main, directory, "2026-11-30T12:00:00Z", delay_ms=lambda _: 20)
 
 
 def test_a_flow_that_has_left_memory_comes_back_with_its_limits(directory: Path) -> None:
