@@ -22,6 +22,11 @@ TIMETABLES_NAMED_MAX = 1_000
 TIMETABLE_LENGTH_MAX = 512
 """A cron's 256 characters, resolved, and a zone's name."""
 
+BIN_SECONDS_MAX = 3_600
+"""Of a curve: an hour in one number."""
+
+BIN_SECONDS_DEFAULT = 60
+
 GRACE_MS = 60_000
 """A caller's `from` may be so long past: it was now when the request was written."""
 
@@ -42,7 +47,8 @@ JITTER_SECONDS = Integer("jitter_seconds", None, low=0, high=OFFSET_SECONDS_MAX)
 RATE = Integer("rate", None, low=1, high=RATE_MAX)
 BURST = Integer("burst", None, low=1, high=RATE_MAX)
 ADD = Integer("add", 0, low=0, high=ADDED_SCHEDULES_MAX)
-WHAT_IF = Shape((FROM, TO, TIMETABLES, JITTER_SECONDS, RATE, BURST, ADD))
+BIN = Integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
+WHAT_IF = Shape((FROM, TO, TIMETABLES, JITTER_SECONDS, RATE, BURST, ADD, BIN))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +91,14 @@ def read_span(fields: Fields, now_ms: int) -> Span:
     return Span(from_s=from_s, to_s=to_s)
 
 
-def read_what_if(document: object, now_ms: int) -> tuple[Change, Span]:
-    """The body of a what-if. Raises Invalid with every fault; to change nothing is one."""
+def read_what_if(document: object, now_ms: int) -> tuple[Change, Span, int]:
+    """The body of a what-if, and the seconds of a bin of its curves.
+
+    Raises Invalid with every fault; to change nothing is one.
+    """
     faults: list[Fault] = []
     fields = Fields(document, pointer="", known=WHAT_IF.names, faults=faults)
-    span = read_span(fields, now_ms)
+    span, bin_s = read_span(fields, now_ms), fields.integer(BIN)
     change = Change(
         timetables=_read_timetables(fields),
         jitter_seconds=fields.integer(JITTER_SECONDS),
@@ -101,7 +110,7 @@ def read_what_if(document: object, now_ms: int) -> tuple[Change, Span]:
         faults.append(Fault("", "write what to change: jitter_seconds, rate, burst or add"))
     if faults:
         raise Invalid(*faults)
-    return change, span
+    return change, span, bin_s
 
 
 def _read_timetables(fields: Fields) -> tuple[str, ...]:

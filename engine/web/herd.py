@@ -10,11 +10,10 @@ from engine.core.flow_limits import SCALE
 from engine.core.forecast import Forecast, Held, Minute
 from engine.core.forecast_words import judge, label
 from engine.core.herd_advice import Advice
-from engine.core.herd_document import FROM, TO, WHAT_IF, read_span, read_what_if
+from engine.core.herd_document import BIN, FROM, TO, WHAT_IF, read_span, read_what_if
 from engine.core.herd_top import Top
 from engine.core.identity import format_instant
 from engine.core.json_text import compact_json
-from engine.core.members import Integer
 from engine.core.what_if import WhatIf
 from engine.web.herd_answers import (
     AdviceDocument,
@@ -32,14 +31,8 @@ from engine.web.operations import Answer, Body, operation
 from engine.web.ports import ENGINE, forecasts_of
 from engine.web.queries import query_of
 
-BIN_SECONDS_MAX = 3_600
-BIN_SECONDS_DEFAULT = 60
-
 RENDERED_AT_ONCE = 1_000
 """Numbers, or minutes, made into text while the interpreter is held: a millisecond's worth."""
-
-
-BIN = Integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
 
 
 @operation(query=(FROM, TO, BIN), answers={200: Answer(ForecastDocument)})
@@ -63,8 +56,8 @@ async def get_forecast(request: web.Request) -> web.Response:
 async def post_what_if(request: web.Request) -> web.Response:
     """The forecast with other jitter, rate, burst, or more schedules; and the least that do."""
     engine = request.app[ENGINE]
-    change, span = read_what_if(await read_json(request), engine.clock.now_ms())
-    return await _answer(_what_if(await forecasts_of(request).what_if(change, span)))
+    change, span, bin_s = read_what_if(await read_json(request), engine.clock.now_ms())
+    return await _answer(_what_if(await forecasts_of(request).what_if(change, span), bin_s))
 
 
 @operation(answers={200: Answer(AdviceDocument)})
@@ -145,14 +138,14 @@ def _top(top: Top) -> TopDocument:
     }
 
 
-def _what_if(answer: WhatIf) -> WhatIfDocument:
+def _what_if(answer: WhatIf, bin_s: int) -> WhatIfDocument:
     return {
         "exactness": answer.exactness,
         "selected_schedules": answer.selected_schedules,
         "least_jitter_seconds": answer.least_jitter_seconds,
         "least_rate": answer.least_rate,
         "now": _summary(answer.now),
-        "then": _forecast(answer.then, BIN_SECONDS_DEFAULT),
+        "then": _forecast(answer.then, bin_s),
     }
 
 

@@ -59,7 +59,7 @@ def test_a_day_to_the_second_is_allowed():
 
 def test_a_change_is_read_whole():
     document = {"jitter_seconds": 120, "rate": 5, "burst": 2, "add": 9, "timetables": ["x"]}
-    change, _ = read_what_if(document, NOW_MS)
+    change, _, _ = read_what_if(document, NOW_MS)
     assert change == Change(jitter_seconds=120, rate=5, burst=2, add=9, timetables=("x",))
 
 

@@ -38,11 +38,18 @@ async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
 
 
 class Echo(BaseHTTPRequestHandler):
-    """Refuses for good what is sent to it, with its path as the answer."""
+    """Refuses for good what is sent to it, with its path as the answer.
+
+    Below `/broken/` the rest of the path stands in the place of an answer's first line.
+    """
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer = unquote(self.path).encode()
+        if self.path.startswith("/broken/"):
+            self.wfile.write(answer.removeprefix(b"/broken/") + b"\r\n\r\n")
+            self.close_connection = True
+            return
         self.send_response(204 if self.path.startswith("/good") else 422)
         if not self.path.startswith("/good"):
             self.send_header("Content-Length", str(len(answer)))

@@ -19,6 +19,7 @@ def fields_of(payload: str, receiver: str) -> dict[str, dict[str, object]]:
     target = {"url": f"{receiver}/{quote(payload, safe='')}", "method": "POST"}
     return {
         "url": {"target": target},
+        "json": {"target": {"json": {payload: [payload]}}},
         "body": {"target": {"body": payload}},
         "header": {"target": {"headers": {"X-Note": payload}}},
         "label": {"labels": {"note": payload}},
@@ -41,9 +42,14 @@ def written(receiver: str) -> Iterator[Engine]:
             for name, change in fields.items():
                 taken[name] += engine.ask("PATCH", path, change).status == 200
             assert engine.ask("POST", f"{path}:trigger", {}).status == 202
+            garbage = {"url": f"{receiver}/broken/{quote(payload, safe='')}", "body": payload}
+            broken = {"cron": "0 0 1 1 *", "target": garbage, "retry": {"max_attempts": 1}}
+            assert engine.ask("PUT", f"/v1/schedules/q{number:02}", broken).status == 201
+            assert engine.ask("POST", f"/v1/schedules/q{number:02}:trigger", {}).status == 202
             taken["pause"] += engine.ask("PATCH", path, pause).status == 200
-        assert min(taken[name] for name in ("url", "body", "header", "pause")) == len(PAYLOADS)
-        until(lambda: len(failed(engine)) == len(PAYLOADS), "every run has failed")
+        # Labels and flow keys have a grammar that lets none of them in.
+        assert taken == {name: 0 if name in ("label", "flow") else len(PAYLOADS) for name in taken}
+        until(lambda: len(failed(engine)) == 2 * len(PAYLOADS), "every run has failed")
         yield engine
 
 
@@ -65,6 +71,21 @@ def test_no_stored_text_runs_on_any_screen(browser: Browser, written: Engine):
             look(screen, f"runs/{quote(run, safe='')}")
         for number in range(0, len(PAYLOADS), 4):
             look(screen, f"schedules/p{number:02}/edit")
+
+
+def test_no_text_in_the_address_runs(browser: Browser, written: Engine):
+    with screen_of(browser, written) as screen:
+        for payload in PAYLOADS[::4]:
+            for kind in ("schedules", "runs"):
+                look(screen, f"{kind}/{quote(payload, safe='')}")
+        # The browser itself notes that an answer was a 404; nothing else may be said.
+        assert all("404" in text for text in screen.said)
+        screen.said.clear()
+
+
+def test_a_broken_answer_is_told_in_its_own_words(browser: Browser, written: Engine):
+    with screen_of(browser, written) as screen:
+        screen.show("failed", "Failed runs").get_by_text("protocol error").first.wait_for()
 
 
 def look(screen: Screen, address: str) -> None:

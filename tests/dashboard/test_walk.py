@@ -1,12 +1,14 @@
 """Every screen, as somebody walks through it: in both themes, empty and with 10,000 schedules."""
 
 import re
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.dashboard.conftest import screen_of
-from tests.end_to_end.processes import Engine
+from tests.end_to_end.processes import Engine, until
 
 SCREENS = [
     ("", "Herd"),
@@ -106,7 +108,7 @@ def test_failed_runs_are_grouped_and_replayed_alone_or_together(
         engine.ask("POST", f"/v1/schedules/{name}:trigger", {})
     with screen_of(browser, engine, permissions=["clipboard-write", "clipboard-read"]) as screen:
         page = screen.show("failed", "Failed runs")
-        page.get_by_text("HTTP 422").wait_for()
+        page.get_by_text("HTTP 422", exact=True).wait_for()
         page.get_by_role("link", name="lost-2").wait_for()
         page.get_by_role("button", name="Replay these").click()
         page.get_by_role("heading", name="Replay 2 failed runs?").wait_for()
@@ -181,3 +183,101 @@ def test_a_stream_that_drops_is_said_and_made_up_for(browser: Browser, engine: E
         page.get_by_text("live", exact=True).wait_for()
         assert all("ERR_FAILED" in text for text in screen.said)
         screen.said.clear()
+
+
+def test_a_run_shows_what_it_sent_and_not_what_its_schedule_has_now(
+    browser: Browser, engine: Engine, receiver: str
+):
+    document = {"every": 86_400, "target": {"url": f"{receiver}/good/then"}}
+    engine.ask("PUT", "/v1/schedules/moved", document)
+    run = engine.ask("POST", "/v1/schedules/moved:trigger", {}).document["id"]
+    until(
+        lambda: engine.ask("GET", f"/v1/runs/{run}").document["state"] == "succeeded", "it is sent"
+    )
+    engine.ask("PATCH", "/v1/schedules/moved", {"target": {"url": f"{receiver}/good/now"}})
+    with screen_of(browser, engine) as screen:
+        page = screen.show(f"runs/{quote(run, safe='')}", "Run of")
+        page.get_by_text(f"POST {receiver}/good/then").wait_for()
+        expect(page.get_by_text("/good/now")).to_have_count(0)
+
+
+def test_a_schedule_of_every_second_has_a_last_result(
+    browser: Browser, engine: Engine, receiver: str
+):
+    document = {"every": 1, "target": {"url": f"{receiver}/good/second"}}
+    engine.ask("PUT", "/v1/schedules/every-second", document)
+    with screen_of(browser, engine) as screen:
+        page = screen.show("schedules", "Schedules")
+        page.get_by_label("Name begins with").fill("every-second")
+        page.get_by_role("row", name="every-second").get_by_text("succeeded").wait_for()
+    engine.ask("DELETE", "/v1/schedules/every-second")
+
+
+def test_who_is_slower_is_asked_before_anothers_change_is_lost(
+    browser: Browser, engine: Engine, receiver: str
+):
+    # Two numbers that JavaScript has not: what is not edited must stay to the digit.
+    body = '{"id": 12345678901234567890, "share": 1.0}'
+    document = f'{{"every": 86400, "target": {{"url": "{receiver}/good/two", "json": {body}}}}}'
+    request = Request(f"{engine.url}/v1/schedules/two", document.encode(), method="PUT")
+    request.add_header("Content-Type", "application/json")
+    urlopen(request).close()
+    with screen_of(browser, engine) as screen:
+        page = screen.show("schedules/two/edit", "Edit two")
+        engine.ask("PATCH", "/v1/schedules/two", {"labels": {"by": "another"}})
+        page.get_by_label("Attempts at most").fill("3")
+        page.get_by_role("button", name="Save").click()
+        page.get_by_text("It was changed meanwhile").wait_for()
+        assert engine.ask("GET", "/v1/schedules/two").document["retry"]["max_attempts"] == 8
+        page.get_by_role("button", name="Save mine over it").click()
+        page.get_by_role("heading", level=1, name="two", exact=True).wait_for()
+        assert all("412" in text for text in screen.said)  # The browser's own note.
+        screen.said.clear()
+    with urlopen(f"{engine.url}/v1/schedules/two") as answer:
+        stored = answer.read().decode()
+    assert '"json":{"id":12345678901234567890,"share":1.0}' in stored
+    assert '"max_attempts":3' in stored
+
+
+def test_a_number_that_is_none_is_no_default(browser: Browser, engine: Engine):
+    with screen_of(browser, engine) as screen:
+        page = screen.show("new", "New schedule")
+        page.get_by_label("Jitter, in seconds").fill("soon")
+        page.get_by_text('write a whole number, not "soon"').first.wait_for()
+
+
+def test_a_dialog_is_closed_by_escape_and_the_slider_moved_by_keys(
+    browser: Browser, engine: Engine
+):
+    with screen_of(browser, engine, reduced_motion="reduce") as screen:
+        page = screen.show("schedules/report-00003", "report-00003")
+        page.get_by_role("button", name="Delete").press("Enter")
+        page.get_by_role("dialog").wait_for()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert engine.ask("GET", "/v1/schedules/report-00003").status == 200
+        slider = screen.show("", "Herd").get_by_role("slider", name="Jitter")
+        slider.press("ArrowRight")
+        page.get_by_text("0 to 1 min 30 s").wait_for()
+
+
+def test_an_engine_that_does_not_answer_is_said_and_its_return_is_seen(
+    browser: Browser, engine: Engine
+):
+    with screen_of(browser, engine) as screen:
+        screen.show("flows", "Flows")
+        screen.page.route("**/v1/**", lambda route: route.abort())
+        page = screen.show("schedules", "No answer")
+        page.get_by_text("The engine does not answer").wait_for()
+        screen.page.unroute("**/v1/**")
+        page.get_by_role("heading", level=1, name="Schedules").wait_for()
+        assert all("ERR_FAILED" in text for text in screen.said)
+        screen.said.clear()
+
+
+def test_the_settings_in_force_are_shown(browser: Browser, engine: Engine):
+    with screen_of(browser, engine) as screen:
+        page = screen.show("system", "System")
+        row = page.get_by_role("table", name="Settings in force").get_by_role("row")
+        expect(row.filter(has_text="delivery.rate")).to_contain_text("1,000default")
+        expect(row.filter(has_text="engine.listen")).to_contain_text("set")

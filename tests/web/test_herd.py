@@ -135,6 +135,8 @@ def test_a_what_if_tells_both_forecasts_and_what_would_do(api: Api, forecasts: F
     assert (answer["now"]["verdict"], answer["then"]["verdict"]) == ("alignment", "met")
     assert "curves" not in answer["now"]
     assert answer["then"]["curves"]["planned"]["runs"][:2] == [6_000, 3_000]
+    finer = api.post("/v1/herd/what-if", json={**body, "bin": 30}).json["then"]["curves"]
+    assert finer["planned"]["runs"][:4] == [3_000, 3_000, 3_000, 0]
     assert (answer["exactness"], answer["selected_schedules"]) == ("expected", 9_000)
     assert 74 <= answer["least_jitter_seconds"] <= 76
     assert answer["least_rate"] == pytest.approx(86, abs=1)

@@ -36,9 +36,16 @@ export const remove = (path, options) => ask("DELETE", path, undefined, options)
 /** The path of a resource whose name can hold anything: resource("v1/runs", id, ":replay"). */
 export const resource = (list, name, rest = "") => `${list}/${encodeURIComponent(name)}${rest}`;
 
-async function ask(method, path, body, { signal, headers = {} } = {}) {
+/** Numbers as they are written where JavaScript has none like them: 12345678901234567890, 1.0. */
+export const exactly = (_, value, context) =>
+  typeof value === "number" && JSON.rawJSON && String(value) !== context.source
+    ? JSON.rawJSON(context.source)
+    : value;
+
+/** `isExact`: what is shown and sent back must be what is stored, to the digit. */
+async function ask(method, path, body, { signal, headers = {}, isExact = false } = {}) {
   const deadline = AbortSignal.timeout(SECONDS_MAX * 1_000);
-  const response = await fetch(path, {
+  const response = await fetched(path, {
     method,
     headers: {
       ...(body && { "Content-Type": "application/json" }),
@@ -51,9 +58,25 @@ async function ask(method, path, body, { signal, headers = {} } = {}) {
   });
   const text = await response.text();
   const isJson = /json/.test(response.headers.get("Content-Type"));
-  const document = isJson && text ? JSON.parse(text) : text;
+  const document = isJson && text ? JSON.parse(text, isExact ? exactly : undefined) : text;
   if (!response.ok) throw new Problem(response.status, document || {});
   return document;
+}
+
+/** fetch, whose own words for an engine that is gone are "Failed to fetch". */
+async function fetched(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch (error) {
+    throw error.name === "AbortError" ? error : new Silence();
+  }
+}
+
+/** No answer at all: the engine is stopped, restarting or cut off. */
+export class Silence extends Error {
+  constructor() {
+    super("The engine does not answer: it is stopped, or starting. This page asks again by itself.");
+  }
 }
 
 function search(query = {}) {

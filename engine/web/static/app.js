@@ -1,8 +1,9 @@
 // The frame: which screen an address means, the way between them, and what is said when one fails.
 
-import { Problem, forgetKey, hasKey, keepKey } from "./api.js";
+import { Problem, Silence, forgetKey, hasKey, keepKey } from "./api.js";
 import { fill, h } from "./dom.js";
 import { follow, on } from "./live.js";
+import { tellTime } from "./parts.js";
 import { failed } from "./views/failed.js";
 import { flows } from "./views/flows.js";
 import { herd } from "./views/herd.js";
@@ -20,9 +21,11 @@ const SCREENS = [
   ["flows", "Flows", flows],
   ["system", "System", system],
 ];
+const AGAIN_MS = 5_000;
 const main = document.querySelector("main");
 let leaving = new AbortController();
 let following = new AbortController();
+let isUnanswered = false; // The engine was not there for the screen that is shown.
 
 /** The screen of an address, and what it is about: `#/schedules/nightly/edit`. */
 function screenOf(hash) {
@@ -41,6 +44,7 @@ async function show() {
   const { signal } = leaving;
   const [screen, about, section] = screenOf(location.hash);
   markSection(section);
+  isUnanswered = false;
   const place = h("div", { class: "screen" });
   fill(main, place);
   try {
@@ -55,12 +59,13 @@ async function show() {
 
 function tell(place, error) {
   if (error instanceof Problem && error.status === 401) return askForKey(place);
+  isUnanswered = error instanceof Silence;
   const isMissing = error instanceof Problem && error.status === 404;
   return fill(
     place,
-    h("h1", {}, isMissing ? "Not there" : "This did not work"),
+    h("h1", {}, isMissing ? "Not there" : isUnanswered ? "No answer" : "This did not work"),
     h("p", { class: "lead" }, error.message),
-    h("button", { onclick: show }, "Try again"),
+    h("div", {}, h("button", { onclick: show }, "Try again")),
   );
 }
 
@@ -96,5 +101,6 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // The address names the screen, not a place in it.
   main.focus();
 });
+setInterval(() => (isUnanswered ? show() : tellTime()), AGAIN_MS);
 startFollowing();
 show();

@@ -21,7 +21,7 @@ const TONES = {
   retry_wait: "warn",
   paused: "warn",
   probing: "warn",
-  skipped: "warn",
+  skipped: "calm",
 };
 
 /** good, warn, bad or calm: what a state or a verdict means for whoever looks. */
@@ -37,13 +37,23 @@ export const panel = (title, ...children) =>
 export const title = (text, ...actions) =>
   h("div", { class: "title" }, h("h1", {}, text), h("div", { class: "row" }, actions));
 
-/** An instant, with how far it is from now. */
-export const when = (text, now) =>
+/** An instant, by how far it is from now; `tellTime` keeps it true. */
+export const when = (text) =>
   h(
     "time",
-    { class: "instant", datetime: text, title: `${instant(text)} UTC` },
-    relative(text, now),
+    { class: "instant far", datetime: text, title: `${instant(text)} UTC` },
+    relative(text),
   );
+
+/** Write anew how far instants are. */
+export function tellTime() {
+  for (const time of document.querySelectorAll("time.far")) {
+    time.textContent = relative(time.dateTime);
+  }
+}
+
+/** Labels as they are selected by: `team=billing`, or a key alone. */
+export const labelText = ([name, value]) => (value === "" ? name : `${name}=${value}`);
 
 /** Pairs of [term, description]; a description may be left out by null. */
 export const facts = (pairs) =>
@@ -53,8 +63,12 @@ export const facts = (pairs) =>
     described(pairs).map(([term, is]) => [h("dt", {}, term), h("dd", {}, is)]),
   );
 
-/** Large figures: [value, unit, what it is]. */
-export const figures = (triples) => h("dl", { class: "figures" }, triples.map(figure));
+/** Large figures: [value, unit, what it is]; in one row, or in two of the same length. */
+export function figures(triples) {
+  const across = triples.length > 5 ? Math.ceil(triples.length / 2) : triples.length;
+  const style = { "--across": String(across) };
+  return h("dl", { class: "figures", style }, triples.map(figure));
+}
 
 /** A table of rows of cells. Heads with a leading # are of numbers. */
 export function table(caption, heads, rows, attributes = {}) {

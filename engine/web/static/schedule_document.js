@@ -1,29 +1,44 @@
 // Between a form and a schedule's document: what is written in fields, and what the engine takes.
 // Only shapes are made here; what is right is the engine's to say, and its faults come back by field.
 
+import { exactly } from "./api.js";
+
 /** The document that the form asks for, over what is stored (`old`), which keeps what has no field. */
 export function documentOf(values, old = {}) {
-  const { cron, cron_resolved, timezone, every, phase, at, target = {}, retry = {}, ...kept } = old;
+  const { cron, cron_resolved, timezone, dst_gap, dst_fold, every, phase, at, ...rest } = old;
+  const { target = {}, retry = {}, ...kept } = rest;
+  const number = (name) => numberOf(values, name);
   const { json, body, body_base64, ...keptTarget } = target;
   return {
     ...kept,
     ...(!old.name && values.name && { name: values.name }),
-    ...triggerOf(values, old),
+    ...triggerOf(values),
+    start_at: values.start_at || null,
+    end_at: values.end_at || null,
+    max_runs: number("max_runs"),
     labels: pairsOf(values.labels, "="),
-    jitter_seconds: numberOf(values.jitter_seconds),
-    deadline_seconds: numberOf(values.deadline_seconds),
+    jitter_seconds: number("jitter_seconds"),
+    deadline_seconds: number("deadline_seconds"),
     overlap: values.overlap,
     catch_up: values.catch_up,
+    catch_up_window_seconds: number("catch_up_window_seconds"),
+    flow_key: values.flow_key || null,
     priority: Number(values.priority),
+    pause_after_failures: number("pause_after_failures") ?? undefined,
     target: {
       ...keptTarget,
       method: values.method,
       url: values.url,
       headers: pairsOf(values.headers, ":"),
-      timeout_seconds: numberOf(values.timeout_seconds) ?? undefined,
-      ...bodyFor(values, body_base64),
+      timeout_seconds: number("timeout_seconds") ?? undefined,
+      ...bodyFor(values),
     },
-    retry: { ...retry, max_attempts: numberOf(values.max_attempts) ?? undefined },
+    retry: {
+      ...retry,
+      max_attempts: number("max_attempts") ?? undefined,
+      min_backoff_seconds: number("min_backoff_seconds") ?? undefined,
+      max_backoff_seconds: number("max_backoff_seconds") ?? undefined,
+    },
   };
 }
 
@@ -60,14 +75,15 @@ export function valuesOf(schedule) {
     content:
       target.json !== undefined ? "json" : target.body_base64 ? "base64" : text ? "text" : "none",
     body: text ?? target.body_base64 ?? "",
-    max_attempts: retry.max_attempts,
+    ...retry,
   };
 }
 
-function triggerOf({ kind, cron, timezone, every, at }, old) {
-  if (kind === "every") return { every: numberOf(every), ...(old.phase && { phase: old.phase }) };
+function triggerOf(values) {
+  const { kind, cron, timezone, dst_gap, dst_fold, at } = values;
   if (kind === "at") return { at };
-  return { cron, timezone: timezone || "UTC" };
+  if (kind === "cron") return { cron, timezone: timezone || "UTC", dst_gap, dst_fold };
+  return { every: numberOf(values, "every"), phase: numberOf(values, "phase") ?? undefined };
 }
 
 function bodyFor({ content, body }) {
@@ -92,7 +108,7 @@ function split(line, separator) {
 
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, exactly);
   } catch (error) {
     throw new BadField("body", `this is no JSON: ${error.message}`);
   }
@@ -106,5 +122,10 @@ export class BadField extends Error {
   }
 }
 
-const numberOf = (text) =>
-  text === "" || text === null || text === undefined ? null : Number(text);
+/** A field's whole number; null when it is empty. */
+function numberOf(values, name) {
+  const text = String(values[name] ?? "").trim();
+  if (text === "") return null;
+  if (!/^-?\d{1,15}$/.test(text)) throw new BadField(name, `write a whole number, not "${text}"`);
+  return Number(text);
+}

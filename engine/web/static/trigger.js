@@ -2,6 +2,7 @@
 
 import { duration, instant } from "./format.js";
 
+const NAMES = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 const DAYS = [
   "Sunday",
   "Monday",
@@ -30,11 +31,7 @@ export function triggerText(schedule) {
 /** Why an occurrence fires when it does. */
 export function offsetReason({ jitter_seconds: jitter, jitter_source: source, offset_ms: offset }) {
   if (!jitter) {
-    const why =
-      source === "explicit"
-        ? "jitter_seconds is 0: exact"
-        : "nothing else is likely at that instant, so there is no jitter";
-    return `It fires at its very instant: ${why}.`;
+    return `It fires at its very instant: ${source === "explicit" ? "jitter_seconds is 0" : unjittered}.`;
   }
   const whence =
     source === "explicit" ? "as the schedule asks" : "the default of a schedule that lands on :00";
@@ -43,6 +40,28 @@ export function offsetReason({ jitter_seconds: jitter, jitter_source: source, of
     `its own place within ${duration(jitter * 1_000)} (${whence}), ` +
     "computed from its id. The same at every occurrence, on every node, after every restart."
   );
+}
+
+const unjittered =
+  "by default only what lands on :00 has a jitter, of a tenth of its interval and 60 s at most";
+
+/** Instants on the wall clock of a schedule's zone; null in UTC, or where the browser has no such zone. */
+export function wallClock({ timezone }) {
+  if (!timezone || timezone === "UTC") return null;
+  try {
+    const format = new Intl.DateTimeFormat("en-GB", {
+      timeZone: timezone,
+      weekday: "short",
+      day: "numeric",
+      month: "short",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+    });
+    return (text) => format.format(new Date(text));
+  } catch {
+    return null;
+  }
 }
 
 function cronWords(cron) {
@@ -71,7 +90,8 @@ function dayWords(day, month, weekday) {
   if (month !== "*") return null;
   if (day === "*" && weekday === "*") return "";
   if (weekday === "*") return isNumber(day) ? ` on day ${day} of each month` : null;
-  const span = /^(\d)(?:-(\d))?$/.exec(weekday);
+  const numbered = weekday.replace(/[a-z]{3}/gi, (name) => NAMES.indexOf(name.toLowerCase()));
+  const span = /^(\d)(?:-(\d))?$/.exec(numbered);
   if (day !== "*" || !span || span[1] > 7 || span[2] > 7) return null;
   return ` on ${DAYS[span[1]]}${span[2] ? ` to ${DAYS[span[2]]}` : ""}`;
 }

@@ -3,62 +3,89 @@
 import { Problem, get } from "../api.js";
 import { chart } from "../chart.js";
 import { fill, h } from "../dom.js";
-import { count, counted, duration, instant } from "../format.js";
+import { clock, count, counted, duration, instant, relative } from "../format.js";
+import { busiestOf, closeUp, happened, herdInstant, joined, overview } from "../herd_curves.js";
 import { on } from "../live.js";
-import { badge, bars, figures, panel, table, title } from "../parts.js";
+import { badge, bars, figures, panel, table, title, tone } from "../parts.js";
 import { whatIf } from "./what_if.js";
 
-const PAST_SECONDS = 900;
 const AHEAD_SECONDS = 3_600;
-const BIN_SECONDS = 10;
 const REFRESH_MS = 30_000; // With a million schedules a forecast takes half a second of a core.
 const CURVES = [
-  { name: "demand", color: "--demand", fill: true },
+  { name: "demand", color: "--demand", fill: true, isCut: true },
   { name: "served", color: "--served", fill: true },
   { name: "planned", color: "--planned" },
-  { name: "what-if", color: "--what-if", dash: [4, 3] },
+  { name: "what-if", color: "--what-if", dash: [4, 3], width: 2 },
 ];
 
 export async function herd({ place, signal }) {
-  const parts = {
-    words: h("section", { class: "panel stack" }),
-    numbers: h("div"),
-    records: h("div"),
-  };
+  const [words, numbers, records, about] = [h("div"), h("div"), h("div"), h("p")];
   const top = h("div", { class: "columns" });
-  const curves = chart(CURVES, signal);
-  const sight = { monitor: null, forecast: null, then: null };
-  const draw = () => curves.draw(columns(sight), seconds(sight.forecast.from), sentenceOf(sight));
+  const all = chart(CURVES, signal, { unit: "Runs a second, the busiest of each 10 s", at: minute });
+  const near = chart(CURVES, signal, { unit: "Runs a second", at: second });
+  const sight = { monitor: null, forecast: null, line: null, then: null };
+  const draw = () => drawBoth(sight, all, near, about);
   const slider = whatIf(signal, (then) => ((sight.then = then), draw()));
+  const herdPanel = panel("The herd", h("div", { class: "stack" }, about, near.element));
   fill(
     place,
     title("Herd"),
-    parts.words,
-    parts.numbers,
-    panel("The last 15 minutes and the next hour", curves.element),
+    words,
+    numbers,
+    panel("The last 15 minutes and the next hour", all.element),
+    h("div", { class: "columns wide-first" }, herdPanel, slider.element),
+    top,
+    records,
   );
-  place.append(slider.element, top, parts.records);
 
   const refresh = async () => {
     Object.assign(sight, await look(signal));
+    sight.line = joined(sight);
     draw();
-    fill(parts.words, words(sight));
-    fill(parts.numbers, numbers(sight));
+    fill(words, verdicts(sight));
+    fill(numbers, numbersOf(sight));
     fill(top, topOf(sight.forecast.top));
-    fill(parts.records, sight.monitor && recordsOf(sight.monitor.records));
+    fill(records, sight.monitor && recordsOf(sight.monitor.records));
   };
   await refresh();
   const quietly = () => refresh().catch(() => {}); // The line at the side says that nothing is heard.
   const timer = setInterval(quietly, REFRESH_MS);
   signal.addEventListener("abort", () => clearInterval(timer));
-  on("herd", (second) => showNow(parts.numbers, second), signal);
+  const follow = (figures) => {
+    showNow(numbers, figures);
+    happened(sight.line, figures);
+    draw();
+  };
+  on("herd", follow, signal);
+}
+
+function drawBoth({ line, forecast, then }, all, near, about) {
+  const { now } = line;
+  const { rate } = forecast;
+  const of = (data, span) => ({ now, rate, sentence: sentenceOf(span, busiestOf(data)) });
+  const whole = overview(line, then);
+  all.draw(whole, of(whole, "The last 15 minutes and the next hour"));
+  const found = herdInstant(line);
+  const part = closeUp(line, then, found ? found.at : now);
+  near.draw(part, of(part, "Around the busiest second"));
+  fill(about, found ? herdWords(found, now, busiestOf(part)) : "Nothing falls due within the hour.");
+}
+
+/** "20:00:00 UTC, in 12 min: 7,541 runs ask for one second, 181 a second at most after jitter." */
+function herdWords({ at, runs }, now, [, served, planned]) {
+  const text = new Date(at * 1_000).toISOString();
+  return [
+    h("strong", {}, `${clock(text)} UTC`),
+    `, ${relative(text, now * 1_000)}: ${counted(runs, "run")} at one second; `,
+    `${count(planned)} a second at most after jitter, ${count(served)} served.`,
+  ];
 }
 
 async function look(signal) {
   const to = new Date(Date.now() + AHEAD_SECONDS * 1_000).toISOString();
   const [monitor, forecast] = await Promise.all([
     get("v1/herd/monitor", { limit: 10 }, { signal }).catch(nullIfForbidden),
-    get("v1/herd/forecast", { to, bin: BIN_SECONDS }, { signal }),
+    get("v1/herd/forecast", { to, bin: 1 }, { signal }),
   ]);
   return { monitor, forecast };
 }
@@ -69,48 +96,48 @@ function nullIfForbidden(error) {
   throw error;
 }
 
-function words({ monitor, forecast }) {
-  const now = monitor && line(monitor.verdict.name, "Now", monitor.verdict);
-  return [
-    now ??
-      h("p", { class: "quiet" }, "What happens now is the whole node's: it needs an admin key."),
-    line(forecast.verdict, "Next hour", forecast),
-  ];
+function verdicts({ monitor, forecast }) {
+  const hidden = "What happens now is the whole node's: it needs an admin key.";
+  return h(
+    "div",
+    { class: "columns" },
+    monitor
+      ? verdictOf("Now", monitor.verdict.name, monitor.verdict)
+      : h("section", { class: "verdict calm" }, h("p", { class: "quiet" }, hidden)),
+    verdictOf("Next hour", forecast.verdict, forecast),
+  );
 }
 
-const line = (verdict, span, { sentence, advice }) =>
+const verdictOf = (span, verdict, { sentence, advice }) =>
   h(
-    "div",
-    { class: "verdict" },
-    badge(verdict),
-    h("p", {}, h("strong", {}, `${span}: `), readable(sentence)),
-    h("p", { class: "quiet" }, h("strong", {}, "What to do: "), readable(advice)),
+    "section",
+    { class: `verdict ${tone(verdict)}` },
+    h("h2", { class: "row" }, `${span}: `, badge(verdict)),
+    h("p", {}, readable(sentence)),
+    h("p", { class: "advice" }, h("strong", {}, "What to do: "), readable(advice)),
   );
 
 /** Instants within a sentence, without what is the same today. */
 const readable = (text) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(\.\d+)?Z/g, "$1 UTC");
 
-function numbers({ monitor, forecast }) {
+function numbersOf({ monitor, forecast }) {
   const { busiest, worst_minute: worst } = forecast;
   const served = monitor?.window.stages.served;
+  const late = [worst ? duration(worst.p99_ms) : "–", worst && `of ${duration(worst.limit_ms)}`];
   return figures(
     [
       [h("span", { class: "backlog" }, "–"), "runs", "waiting now"],
       [h("span", { class: "tokens" }, "–"), `of ${count(forecast.burst)}`, "tokens now"],
-      [count(forecast.runs), "runs", "in the next hour"],
-      [count(busiest.demand), "runs/s", "asked for, busiest second"],
-      [count(busiest.planned), "runs/s", "after jitter"],
-      [count(forecast.rate), "runs/s", "can leave at most"],
-      [
-        worst ? duration(worst.p99_ms) : "–",
-        worst && `of ${duration(worst.limit_ms)}`,
-        "worst minute, p99 late",
-      ],
       served && [
         count(served.amplification),
         `noise ${count(served.noise_floor)}`,
         "amplification, now",
       ],
+      [count(forecast.runs), "runs", "in the next hour"],
+      [count(busiest.demand), "runs/s", "asked for, busiest second"],
+      [count(busiest.planned), "runs/s", "after jitter, busiest second"],
+      [count(forecast.rate), "runs/s", "can leave at most"],
+      [...late, "worst minute, p99 late"],
     ].filter(Boolean),
   );
 }
@@ -122,41 +149,12 @@ function showNow(place, { backlog, tokens }) {
   }
 }
 
-/** uPlot's columns: seconds, then each curve's busiest second by bin; what-if is of the future only. */
-function columns({ monitor, forecast, then }) {
-  const past = monitor ? pastOf(monitor.hour) : { at: [], demand: [], planned: [], served: [] };
-  const from = seconds(forecast.from);
-  const ahead = forecast.curves.demand.peak.map((_, bin) => from + bin * BIN_SECONDS);
-  const joined = (name) => [...past[name], ...forecast.curves[name].peak];
-  return [
-    [...past.at, ...ahead],
-    then ? [...past.at, ...ahead].map(() => null) : joined("demand"), // It would dwarf the others.
-    joined("served"),
-    joined("planned"),
-    [...past.at.map(() => null), ...ahead.map((at) => then && peakAt(then, at))],
-  ];
-}
+const minute = (at) => new Date(at * 1_000).toISOString().slice(11, 16);
+const second = (at) => new Date(at * 1_000).toISOString().slice(11, 19);
 
-function pastOf(hour) {
-  const from = seconds(hour.from) + hour.seconds - PAST_SECONDS;
-  const bins = Array.from({ length: PAST_SECONDS / BIN_SECONDS }, (_, bin) => bin * BIN_SECONDS);
-  const peaks = (name) => {
-    const curve = hour.by_second[name].slice(-PAST_SECONDS);
-    return bins.map((start) => Math.max(0, ...curve.slice(start, start + BIN_SECONDS)));
-  };
-  const [demand, planned, served] = ["demand", "planned", "served"].map(peaks);
-  return { at: bins.map((start) => from + start), demand, planned, served };
-}
-
-const peakAt = (then, at) =>
-  then.curves.planned.peak[Math.floor((at - seconds(then.from)) / then.bin_seconds)] ?? null;
-
-const seconds = (text) => Math.floor(Date.parse(text) / 1_000);
-
-const sentenceOf = ({ forecast: { busiest } }) =>
-  "Runs a second over time. In the next hour the busiest second " +
-  `is asked for ${counted(busiest.demand, "run")}, ` +
-  `has ${count(busiest.planned)} planned after jitter, and ${count(busiest.served)} are served.`;
+const sentenceOf = (span, [demand, served, planned]) =>
+  `Runs a second over time. ${span}: in the busiest second ${counted(demand, "run")} asked for, ` +
+  `${count(planned)} planned after jitter, ${count(served)} served.`;
 
 function topOf({ timetables, hosts, tenants }) {
   const list = (name, of, shares) =>
@@ -169,20 +167,13 @@ function topOf({ timetables, hosts, tenants }) {
 }
 
 function recordsOf(records) {
+  const name = "Herds that were recorded";
   if (!records.length) {
     const text =
       "A herd is a second that more runs share than leave in one burst. Each is kept here.";
-    return panel("Herds that were recorded", h("p", { class: "quiet" }, "None yet. ", text));
+    return panel(name, h("p", { class: "quiet" }, "None yet. ", text));
   }
-  const heads = [
-    "Instant",
-    "#Runs",
-    "#Busiest asked",
-    "#Planned",
-    "#Served",
-    "#Amplification",
-    "Verdict",
-  ];
+  const heads = ["Instant (UTC)", "#Runs", "#Asked", "#Planned", "#Served", "#Amplification"];
   const row = (record) => [
     h("time", { class: "instant" }, instant(record.instant)),
     count(record.runs),
@@ -193,7 +184,8 @@ function recordsOf(records) {
     h("span", { title: record.sentence }, badge(record.verdict)),
   ];
   return panel(
-    "Herds that were recorded",
-    table("Herds that were recorded", heads, records.map(row)),
+    name,
+    h("p", { class: "quiet small" }, "Asked, planned and served: runs in the busiest second."),
+    table(name, [...heads, "Verdict"], records.map(row)),
   );
 }

@@ -4,8 +4,9 @@ import { fill, h } from "../dom.js";
 import { button, facts, panel } from "../parts.js";
 import { bodyOf } from "./schedule.js";
 
-/** What a run sent, as far as its schedule still says so. */
-export function requestOf(found, target, said) {
+/** What a run sends, with its own target: its schedule may have another by now. */
+export function requestOf(found, said) {
+  const { target } = found;
   const copy = button(
     "Copy as curl",
     async () => {
@@ -39,7 +40,7 @@ export function requestOf(found, target, said) {
       h(
         "p",
         { class: "quiet small" },
-        "The target as the schedule has it now, without the signatures of each attempt.",
+        "As each attempt of this run sends it, besides its signatures. Credentials are masked.",
       ),
       h("div", {}, copy),
     ),

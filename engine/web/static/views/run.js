@@ -1,6 +1,6 @@
 // One run: where its time went, what was sent and answered, and how to send it again.
 
-import { Problem, get, post, resource } from "../api.js";
+import { get, post, resource } from "../api.js";
 import { fill, h, link } from "../dom.js";
 import { clock, duration, instant, offset } from "../format.js";
 import { refreshing } from "../live.js";
@@ -27,17 +27,14 @@ const OPEN = new Set(["planned", "retry_wait", "attempting"]);
 export async function run({ place, about: id, signal }) {
   const [body, said] = [h("div", { class: "screen" }), h("div", { role: "status" })];
   const refresh = async () => {
-    const found = await get(resource("v1/runs", id), {}, { signal });
-    const schedule = await get(resource("v1/schedules", found.schedule_name), {}, { signal }).catch(
-      nullIfGone,
-    );
+    const found = await get(resource("v1/runs", id), {}, { signal, isExact: true });
     fill(body, headOf(found, said, refresh), said, numbers(found), whyOf(found));
     body.append(
       h(
         "div",
         { class: "columns" },
         attemptsOf(found),
-        schedule && requestOf(found, schedule.target, said),
+        requestOf(found, said),
       ),
     );
   };
@@ -48,12 +45,6 @@ export async function run({ place, about: id, signal }) {
     signal,
     (event) => event.id === id,
   );
-}
-
-/** A schedule that was deleted leaves its runs, without the target. */
-function nullIfGone(error) {
-  if (error instanceof Problem && error.status === 404) return null;
-  throw error;
 }
 
 function headOf(found, said, refresh) {
@@ -84,10 +75,18 @@ function headOf(found, said, refresh) {
       found.reason && h("span", { class: "quiet" }, reasonWords(found.reason)),
       "of",
       scheduleLink(found.schedule_name),
+      h("span", { class: "quiet" }, TRIGGERS[found.trigger]),
     ),
   );
 }
 
+const TRIGGERS = {
+  schedule: "",
+  manual: "triggered by hand",
+  backfill: "by a backfill",
+  catch_up: "caught up on after a stop",
+  notice: "tells of a failure",
+};
 const REASONS = {
   attempts: "all attempts used up",
   age: "retried for as long as allowed",
@@ -115,7 +114,8 @@ function numbers(found) {
 
 const second = (text) => clock(text).slice(0, 8);
 
-function whyOf({ attribution }) {
+function whyOf(found) {
+  const { attribution } = found;
   if (!attribution) return null;
   const total = Math.max(1, attribution.total_ms);
   let before = 0;
@@ -141,8 +141,25 @@ function whyOf({ attribution }) {
         ["the target", "--served"],
       ].map(([text, mark]) => h("span", { style: { "--mark": `var(${mark})` } }, text)),
     ),
-    h("dl", { class: "fall" }, lines),
+    h("dl", { class: "fall" }, lines, attemptLines(found, total)),
   );
+}
+
+/** The attempts on the same scale: what lies between them is waiting. */
+function attemptLines({ scheduled_for: due, attempts }, total) {
+  const share = (ms) => `${Math.min(100, Math.max(0, (100 * ms) / total))}%`;
+  const ended = attempts.filter((attempt) => attempt.ended_at);
+  return ended.map((attempt) => {
+    const from = Date.parse(attempt.started_at) - Date.parse(due);
+    const took = Date.parse(attempt.ended_at) - Date.parse(attempt.started_at);
+    const style = { left: share(from), width: share(took) };
+    const kind = attempt.outcome === "success" ? "good" : "bad";
+    return [
+      h("dt", {}, `attempt ${attempt.number}`),
+      h("dd", { class: "track", "aria-hidden": "true" }, h("div", { class: `part ${kind}`, style })),
+      h("dd", { class: "number" }, duration(took)),
+    ];
+  });
 }
 
 function attemptsOf({ attempts }) {
@@ -172,10 +189,11 @@ function attemptOf(attempt, place, all) {
       ),
     ),
     facts([
-      ["Started", `${clock(attempt.started_at)} UTC`],
+      ["Started", `${instant(attempt.started_at)} UTC`],
       ["Took", took],
       ["Error", attempt.error],
       ["Response", answer ? h("pre", { tabindex: "0" }, answer) : "empty"],
+      ["", attempt.response_base64 ? "not text: shown in base64" : null],
       ["", attempt.response_cut ? "cut at 4 KiB" : null],
     ]),
   );

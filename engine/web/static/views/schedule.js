@@ -10,6 +10,7 @@ import {
   confirmed,
   empty,
   facts,
+  labelText,
   pager,
   panel,
   table,
@@ -17,14 +18,15 @@ import {
   tone,
   when,
 } from "../parts.js";
-import { offsetReason, triggerText, triggerWords } from "../trigger.js";
+import { offsetReason, triggerText, triggerWords, wallClock } from "../trigger.js";
 
 const SHOWN_NEXT = 10;
 const SHOWN_RUNS = 25;
 
 export async function schedule({ place, about: name, signal }) {
-  const [head, nextPart, runsPart, said] = [
+  const [head, nextPart, runsPart, factsPart, said] = [
     h("div", { class: "stack" }),
+    h("div"),
     h("div"),
     h("div"),
     h("div", { role: "status" }),
@@ -33,11 +35,12 @@ export async function schedule({ place, about: name, signal }) {
   const refresh = async () => {
     const at = (rest) => resource("v1/schedules", name, rest);
     const [found, occurrences, runs] = await Promise.all([
-      get(at(""), {}, { signal }),
+      get(at(""), {}, { signal, isExact: true }),
       get(at("/occurrences"), { limit: SHOWN_NEXT }, { signal }),
       get(at("/runs"), { limit: SHOWN_RUNS, cursor }, { signal }),
     ]);
     fill(head, headOf(found, said, refresh));
+    fill(factsPart, factsOf(found));
     fill(nextPart, nextOf(found, occurrences.data));
     fill(
       runsPart,
@@ -45,9 +48,8 @@ export async function schedule({ place, about: name, signal }) {
     );
     return found;
   };
-  fill(place, head, said, nextPart, runsPart);
+  fill(place, head, said, nextPart, runsPart, factsPart);
   const { id } = await refresh();
-  place.append(factsOf(await get(resource("v1/schedules", name), {}, { signal })));
   refreshing(
     () => refresh().catch(() => {}),
     signal,
@@ -91,7 +93,7 @@ function headOf(found, said, refresh) {
       { class: "lead" },
       capital(triggerWords(found)),
       " ",
-      h("code", { class: "chip" }, triggerText(found)),
+      found.cron && h("code", { class: "chip" }, triggerText(found)),
       " ",
       found.paused && badge("paused"),
     ),
@@ -111,17 +113,25 @@ function nextOf(found, occurrences) {
       h("p", { class: "quiet" }, "Its trigger has no occurrence to come. Edit it to give it one."),
     );
   }
+  const local = wallClock(found);
   const row = ({ scheduled_for: due, fire_after: fire }) => [
+    local && h("time", { class: "instant" }, local(due)),
     h("time", { class: "instant" }, instant(due)),
     h("time", { class: "instant" }, clock(fire)),
     due === fire ? "exact" : offset(due, fire),
-    relative(fire),
+    when(fire),
   ];
-  const heads = ["scheduled_for (UTC)", "→ fire_after", "#Offset", "#From now"];
+  const heads = ["scheduled_for (UTC)", "→ fire_after (UTC)", "#Offset", "#From now"];
+  const shown = (cells) => (local ? cells : cells.slice(1));
   return panel(
     `Next ${counted(occurrences.length, "occurrence")}`,
     h("p", { class: "quiet lead" }, offsetReason(found)),
-    table("Next occurrences", heads, occurrences.map(row)),
+    found.paused && h("p", { class: "lead" }, "While it is paused they are skipped, and counted."),
+    table(
+      "Next occurrences",
+      shown([`In ${found.timezone}`, ...heads]),
+      occurrences.map(row).map(shown),
+    ),
   );
 }
 
@@ -180,8 +190,9 @@ function timeline(runs) {
 
 function factsOf(found) {
   const { target } = found;
-  const headers = Object.entries(target.headers).map(([name, value]) =>
-    h("div", {}, h("code", {}, `${name}: ${value}`)),
+  const headers = Object.entries(target.headers).map(([name, value]) => `${name}: ${value}`);
+  const chips = Object.entries(found.labels).map((label) =>
+    h("span", { class: "chip" }, labelText(label)),
   );
   return h(
     "div",
@@ -190,7 +201,7 @@ function factsOf(found) {
       "What is sent",
       facts([
         ["Request", h("code", {}, `${target.method} ${target.url}`)],
-        ["Headers", headers.length ? headers : null],
+        ["Headers", headers.length ? h("pre", { tabindex: "0" }, headers.join("\n")) : null],
         ["Body", bodyOf(target)],
         ["Time limit", duration(target.timeout_seconds * 1_000)],
       ]),
@@ -198,13 +209,9 @@ function factsOf(found) {
     panel(
       "Rules",
       facts([
-        [
-          "Labels",
-          Object.entries(found.labels)
-            .map(([name, value]) => `${name}=${value}`)
-            .join(", "),
-        ],
+        ["Labels", chips.length ? h("span", { class: "row" }, chips) : null],
         ["Jitter", `${found.jitter_seconds} s (${found.jitter_source})`],
+        ["Daylight saving", found.cron && `gap ${found.dst_gap}, fold ${found.dst_fold}`],
         ["Overlap", found.overlap.replace("_", " ")],
         ["Catch-up", found.catch_up],
         ["Deadline", found.deadline_seconds && duration(found.deadline_seconds * 1_000)],
@@ -214,6 +221,8 @@ function factsOf(found) {
         ["Starts", found.start_at && instant(found.start_at)],
         ["Ends", found.end_at && instant(found.end_at)],
         ["Runs at most", found.max_runs && String(found.max_runs)],
+        ["When complete", found.delete_after_completion ? "it is deleted" : null],
+        ["Pauses itself", failuresWords(found.pause_after_failures)],
         ["Revision", `${found.revision}, ${relative(found.updated_at)}`],
         ["Id", h("code", {}, found.id)],
       ]),
@@ -226,6 +235,8 @@ export function bodyOf({ json, body, body_base64: base64 }) {
   const text = json === undefined ? (body ?? base64) : JSON.stringify(json, null, 2);
   return text === undefined || text === null ? null : h("pre", { tabindex: "0" }, text);
 }
+
+const failuresWords = (most) => (most ? `after ${counted(most, "failed run")} in a row` : null);
 
 function attemptWords({ max_attempts: most, min_backoff_seconds: min, max_backoff_seconds: max }) {
   return `at most ${most}, ${duration(min * 1_000)} to ${duration(max * 1_000)} apart`;

@@ -1,6 +1,7 @@
-// The fields of a schedule's form. Each has a place for its hint and its fault, by the member's name.
+// The fields of a schedule's form.
 
 import { h } from "../dom.js";
+import { area, choices, field, input, select } from "../form_parts.js";
 import { panel } from "../parts.js";
 
 const METHODS = ["POST", "PUT", "PATCH", "GET", "DELETE", "HEAD"];
@@ -10,6 +11,8 @@ const KINDS = [
   ["at", "Once"],
 ];
 const CONTENTS = ["json", "text", "base64", "none"];
+const DST_GAPS = ["shift", "skip"];
+const DST_FOLDS = ["first", "both"];
 const OVERLAPS = ["allow", "skip", "buffer_one"];
 const CATCH_UPS = ["latest", "skip", "all"];
 
@@ -54,10 +57,17 @@ export function triggerFields(values, old) {
           "every",
         ),
         field(
+          "phase",
+          "Phase, in seconds",
+          input("phase", values, { placeholder: "0", inputmode: "numeric" }),
+          "Every hour with a phase of 90: at 00:01:30, 01:01:30, …",
+          "every",
+        ),
+        field(
           "at",
           "Instant",
           input("at", values, { placeholder: "2027-01-01T09:00:00Z" }),
-          "RFC 3339",
+          "With its offset from UTC, as RFC 3339 writes it",
           "at",
         ),
         field(
@@ -143,60 +153,47 @@ export function ruleFields(values) {
           "0 goes first",
         ),
       ),
+      rareFields(values),
     ),
   );
 }
 
-function field(name, label, control, hint, kind = null) {
-  control.setAttribute("aria-describedby", `about-${name}`);
+/** What few schedules need, folded. */
+function rareFields(values) {
+  const instant = { placeholder: "2027-01-01T00:00:00Z" };
+  const whole = { placeholder: "none", inputmode: "numeric" };
+  const seconds = { ...whole, placeholder: "by default" };
+  const of = (name, label, hint, attributes) =>
+    field(name, label, input(name, values, attributes), hint);
   return h(
-    "div",
-    { class: "field", "data-field": name, "data-kind": kind },
-    h("label", { for: name }, label),
-    control,
+    "details",
+    {},
+    h("summary", {}, "More rules"),
     h(
       "div",
-      { id: `about-${name}` },
-      hint && h("span", { class: "quiet small" }, hint),
-      h("p", { class: "fault" }),
-    ),
-  );
-}
-
-const input = (name, values, attributes = {}) =>
-  h("input", {
-    id: name,
-    name,
-    autocomplete: "off",
-    spellcheck: "false",
-    value: values[name] ?? "",
-    ...attributes,
-  });
-
-const area = (name, values, placeholder = null) =>
-  h("textarea", { id: name, name, spellcheck: "false", placeholder, value: values[name] ?? "" });
-
-const select = (name, options, chosen) =>
-  h(
-    "select",
-    { id: name, name },
-    options.map((value) =>
-      h("option", { value, selected: value === chosen }, value.replace("_", " ")),
-    ),
-  );
-
-const choices = (name, legend, options, chosen) =>
-  h(
-    "fieldset",
-    { class: "row" },
-    h("legend", {}, legend),
-    options.map(([value, text]) =>
-      h(
-        "label",
-        {},
-        h("input", { type: "radio", name, value, checked: value === chosen }),
-        " ",
-        text,
+      { class: "fields" },
+      of("start_at", "Not before", "Its first scheduled_for at the earliest", instant),
+      of("end_at", "Not after", "Its last scheduled_for at the latest", instant),
+      of("max_runs", "Runs at most", "Skipped ones count, too", whole),
+      of("pause_after_failures", "Pause after failed runs in a row", "0: never", whole),
+      of("catch_up_window_seconds", "Missed are made up for, in seconds", "How far back", seconds),
+      of("flow_key", "Flow", "What shares a limit; by default the target's host and port"),
+      of("min_backoff_seconds", "First wait before another try, in seconds", null, seconds),
+      of("max_backoff_seconds", "Longest wait, in seconds", null, seconds),
+      field(
+        "dst_gap",
+        "An hour that does not exist",
+        select("dst_gap", DST_GAPS, values.dst_gap),
+        "In spring: shift to its end, or skip",
+        "cron",
+      ),
+      field(
+        "dst_fold",
+        "An hour that comes twice",
+        select("dst_fold", DST_FOLDS, values.dst_fold),
+        "In autumn: the first one, or both",
+        "cron",
       ),
     ),
   );
+}

@@ -3,9 +3,9 @@
 import { Problem, get, post, put, resource } from "../api.js";
 import { fill, h, link, pathTo } from "../dom.js";
 import { clock, instant, offset } from "../format.js";
-import { panel, table, title } from "../parts.js";
+import { button, panel, table, title } from "../parts.js";
 import { BadField, documentOf, valuesOf } from "../schedule_document.js";
-import { offsetReason, triggerWords } from "../trigger.js";
+import { offsetReason, triggerWords, wallClock } from "../trigger.js";
 import { ruleFields, targetFields, triggerFields } from "./schedule_fields.js";
 
 const TYPED_MS = 300;
@@ -13,16 +13,23 @@ const TYPED_MS = 300;
 export const newSchedule = ({ place, signal }) => form(place, signal, null);
 
 export async function editSchedule({ place, about: name, signal }) {
-  form(place, signal, await get(resource("v1/schedules", name), {}, { signal }));
+  form(place, signal, await stored(name, signal));
 }
 
+const stored = (name, signal) =>
+  get(resource("v1/schedules", name), {}, { signal, isExact: true });
+
+/** `old`: the schedule that is changed; null makes a new one. */
 function form(place, signal, old) {
   const values = valuesOf(old);
   const [preview, said] = [h("div", { role: "status" }), h("div", { role: "alert" })];
   const element = h("form", {
     class: "stack",
     novalidate: true,
-    onsubmit: (event) => save(event, element, old, said),
+    onsubmit: (event) => {
+      event.preventDefault();
+      save(element, old, said);
+    },
   });
   fill(
     element,
@@ -73,8 +80,7 @@ const endOf = (old) =>
     link(old ? ["schedules", old.name] : ["schedules"], "Cancel", { class: "button" }),
   );
 
-async function save(event, element, old, said) {
-  event.preventDefault();
+async function save(element, old, said) {
   try {
     const document = documentOf(read(element), old ?? {});
     const saved = old
@@ -84,9 +90,31 @@ async function save(event, element, old, said) {
       : await post("v1/schedules", document);
     location.hash = pathTo("schedules", saved.name);
   } catch (error) {
+    if (error instanceof Problem && error.status === 412) return askAboutConflict(element, old, said);
     showProblem(element, said, error);
     element.querySelector("[aria-invalid]")?.focus();
   }
+}
+
+/** Somebody was faster: their schedule is stored, and what is typed here is still here. */
+function askAboutConflict(element, old, said) {
+  const mine = async () => save(element, await stored(old.name), said);
+  const theirs = async () => dispatchEvent(new HashChangeEvent("hashchange"));
+  fill(
+    said,
+    h(
+      "div",
+      { class: "panel stack" },
+      h("h2", {}, "It was changed meanwhile"),
+      h("p", {}, "Another revision is stored by now. Nothing of yours was saved, nor lost."),
+      h(
+        "div",
+        { class: "row" },
+        button("Save mine over it", mine, said),
+        button("Leave mine, and show what is stored", theirs, said),
+      ),
+    ),
+  );
 }
 
 /** When it would fire does not depend on a target, so one that is not written yet is made up. */
@@ -96,10 +124,11 @@ const previewed = (document) => ({
 });
 
 function previewOf({ schedule, occurrences }) {
+  const local = wallClock(schedule);
   const row = ({ scheduled_for: due, fire_after: fire }) => [
-    h("time", {}, instant(due)),
+    h("time", {}, local ? local(due) : instant(due)),
     clock(fire),
-    offset(due, fire),
+    due === fire ? "exact" : offset(due, fire),
   ];
   return h(
     "div",
@@ -114,7 +143,7 @@ function previewOf({ schedule, occurrences }) {
     occurrences.length
       ? table(
           "Next occurrences",
-          ["scheduled_for (UTC)", "fire_after", "#Offset"],
+          [local ? schedule.timezone : "scheduled_for (UTC)", "fire_after (UTC)", "#Offset"],
           occurrences.map(row),
         )
       : h("p", {}, "It would never fire."),
@@ -150,8 +179,10 @@ function showFaults(element, faults) {
     const detail = faults.get(place.dataset.field);
     const control = place.querySelector("input, select, textarea");
     fill(place.querySelector(".fault"), detail);
-    if (detail) control.setAttribute("aria-invalid", "true");
-    else control.removeAttribute("aria-invalid");
+    if (detail) {
+      control.setAttribute("aria-invalid", "true");
+      control.closest("details")?.setAttribute("open", "");
+    } else control.removeAttribute("aria-invalid");
     faults.delete(place.dataset.field);
   }
   return [...faults].map(([pointer, detail]) => `${pointer} ${detail}`);

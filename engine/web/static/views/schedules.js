@@ -2,13 +2,26 @@
 
 import { get, resource } from "../api.js";
 import { fill, h, link } from "../dom.js";
-import { refreshing } from "../live.js";
-import { badge, empty, pager, panel, scheduleLink, table, title, when } from "../parts.js";
+import { on, refreshing } from "../live.js";
+import {
+  badge,
+  empty,
+  labelText,
+  pager,
+  panel,
+  scheduleLink,
+  table,
+  title,
+  when,
+} from "../parts.js";
 import { triggerText, triggerWords } from "../trigger.js";
 
 const PAGE = 25;
 const ASKED_AT_ONCE = 4; // Last results are one request each, so they come after the list.
 const TYPED_MS = 250;
+const RUNS_LOOKED_AT = 10; // The newest may all be planned or under way, which is no result yet.
+const LABELS_SHOWN = 6;
+const NO_RESULT = new Set(["planned", "attempting"]);
 const STATES = { "": "All", false: "Active", true: "Paused" };
 
 export async function schedules({ place, signal }) {
@@ -32,11 +45,9 @@ export async function schedules({ place, signal }) {
     filters(safely),
     list,
   );
-  refreshing(
-    () => lastResults(shown, signal).catch(() => {}),
-    signal,
-    (run) => shown.has(run.schedule_name),
-  );
+  on("run", (run) => showResult(shown, run), signal);
+  const again = () => lastResults(shown, signal).catch(() => {});
+  refreshing(again, signal, () => false); // Each event says its run's state: nothing needs asking.
   await turn({});
 }
 
@@ -86,9 +97,10 @@ function listOf({ data, next_cursor: next }, filter, turn, shown) {
 }
 
 function row(schedule, last, select) {
-  const chip = ([name, value]) => {
-    const text = value === "" ? name : `${name}=${value}`;
-    return h(
+  const labels = Object.entries(schedule.labels).map(labelText);
+  const more = labels.splice(LABELS_SHOWN);
+  const chip = (text) =>
+    h(
       "button",
       {
         type: "button",
@@ -98,15 +110,20 @@ function row(schedule, last, select) {
       },
       text,
     );
-  };
   const { method, url } = schedule.target;
   return [
     h(
       "div",
       { class: "name" },
       scheduleLink(schedule.name),
-      h("small", { class: "quiet" }, method, " ", url),
-      h("div", { class: "row" }, Object.entries(schedule.labels).map(chip)),
+      h("small", { class: "quiet clipped", title: url }, method, " ", url),
+      h(
+        "div",
+        { class: "row" },
+        labels.map(chip),
+        more.length > 0 &&
+          h("small", { class: "quiet", title: more.join(", ") }, `and ${more.length} more`),
+      ),
     ),
     h("span", { title: triggerText(schedule) }, triggerWords(schedule)),
     next(schedule),
@@ -127,18 +144,25 @@ async function lastResults(shown, signal) {
   const worker = async () => {
     for (let found = waiting.pop(); found; found = waiting.pop()) {
       const [name, cell] = found;
-      const { data } = await get(resource("v1/schedules", name, "/runs"), { limit: 2 }, { signal });
-      const run = data.find(({ state }) => state !== "planned") ?? null;
-      fill(cell, run ? lastRun(run) : "not yet");
+      const query = { limit: RUNS_LOOKED_AT, to: new Date().toISOString() };
+      const { data } = await get(resource("v1/schedules", name, "/runs"), query, { signal });
+      const run = data.find(({ state }) => !NO_RESULT.has(state));
+      fill(cell, run ? lastRun(run) : data.length ? "on its way" : "not yet");
     }
   };
   await Promise.all(Array.from({ length: ASKED_AT_ONCE }, worker));
 }
 
+/** What became of a run, beside its schedule if that is shown. */
+function showResult(shown, run) {
+  const cell = shown.get(run.schedule_name);
+  if (cell && !NO_RESULT.has(run.state)) fill(cell, lastRun(run));
+}
+
 const lastRun = (run) => [
   link(["runs", run.id], badge(run.state)),
   " ",
-  h("small", {}, when(run.ended_at ?? run.first_attempt_at ?? run.fire_after)),
+  h("small", {}, when(run.at ?? run.ended_at ?? run.first_attempt_at ?? run.fire_after)),
 ];
 
 function nothing({ q, selector, paused, cursor }) {

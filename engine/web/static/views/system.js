@@ -1,6 +1,6 @@
 // The engine itself: whether it is ready, how busy, what its clock says, what its journal accounts for.
 
-import { authorization, forgetKey, get, hasKey } from "../api.js";
+import { Problem, authorization, forgetKey, get, hasKey } from "../api.js";
 import { fill, h } from "../dom.js";
 import { count, duration, instant } from "../format.js";
 import { badge, facts, figures, panel, table, title } from "../parts.js";
@@ -11,11 +11,11 @@ const AUDITED_MS = 3_600_000;
 export async function system({ place, signal }) {
   const parts = h("div", { class: "screen" });
   const refresh = async () => {
-    const [checks, numbers, audit, api] = await Promise.all([
+    const [checks, numbers, audit, about] = await Promise.all([
       readiness(signal),
       metrics(signal),
       auditOfLastHour(signal),
-      get("openapi.json", {}, { signal }),
+      get("v1/system", {}, { signal }).catch(nullIfForbidden),
     ]);
     fill(
       parts,
@@ -26,8 +26,9 @@ export async function system({ place, signal }) {
         readyOf(checks),
         clockOf(checks.skew, numbers),
         storeOf(numbers, audit),
-        versionsOf(api.info),
+        about && versionsOf(about),
       ),
+      about ? settingsOf(about.settings) : h("p", { class: "quiet" }, FOR_ADMINS),
     );
   };
   fill(
@@ -82,7 +83,7 @@ function load(numbers) {
       known("scheduler_concurrency_limit", "attempts", "concurrency limit"),
       known("scheduler_tokens", "tokens", "in the bucket"),
       known("scheduler_planner_lag_seconds", null, "planner lag", seconds),
-      known("scheduler_desired_nodes", "nodes", "a cluster should have"),
+      known("scheduler_desired_nodes", "of such nodes", "a cluster should have"),
       known("scheduler_clock_jumps_total", "jumps", "of the clock since the start"),
     ].filter(Boolean),
   );
@@ -141,14 +142,46 @@ const accounts = ({ owed, runs, counted, pending, unaccounted }) => [
 
 const since = (floor) => (Date.parse(floor) ? `${instant(floor)} UTC` : "the beginning");
 
-const versionsOf = ({ title: name, version }) =>
+const FOR_ADMINS = "Versions and settings are the whole node's: they need an admin key.";
+
+/** A key of less scope sees the rest. */
+function nullIfForbidden(error) {
+  if (error instanceof Problem && error.status === 403) return null;
+  throw error;
+}
+
+const versionsOf = ({ versions, tenant, keys_required: isKeyed }) =>
   panel(
-    "Version",
+    "Versions",
     facts([
-      [name, version],
+      ["Offbeat", versions.offbeat],
+      ["SQLite", versions.sqlite],
+      ["Python", versions.python],
+      ["Tenant", tenant],
+      ["API keys", isKeyed ? "required" : "none: this machine alone is answered"],
       ["API", h("a", { href: "docs" }, "the reference, served by this engine")],
     ]),
   );
+
+/** The settings in force, after flags, environment, file and defaults. */
+function settingsOf(settings) {
+  const row = ({ section, key, value, is_default: isDefault, purpose }) => [
+    h("code", { class: "instant" }, `${section}.${key}`),
+    h("span", { class: !isDefault && "changed" }, valueWords(value)),
+    isDefault ? h("span", { class: "quiet" }, "default") : "set",
+    h("span", { class: "quiet small" }, purpose),
+  ];
+  return panel(
+    "Settings in force",
+    table("Settings in force", ["Setting", "Value", "From", "What it is for"], settings.map(row)),
+  );
+}
+
+function valueWords(value) {
+  if (value === null || (Array.isArray(value) && !value.length)) return "–";
+  if (typeof value === "number") return count(value);
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
 
 function meanOf(numbers, name, write = (value) => duration(value * 1_000)) {
   const number = numbers.get(`${name}_count`);

@@ -6,6 +6,7 @@ import { count, duration } from "../format.js";
 import { badge, panel, table } from "../parts.js";
 
 const JITTERS = [0, 5, 10, 15, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900];
+const BEGINNING = JITTERS.indexOf(60); // The most that the default gives.
 const SETTLED_MS = 250; // Nobody wants the answers of what was slid past.
 const AHEAD_MS = 3_600_000;
 
@@ -19,48 +20,47 @@ export function whatIf(signal, onAnswer) {
     type: "range",
     min: "0",
     max: String(JITTERS.length - 1),
-    value: "6",
+    value: String(BEGINNING),
+    "aria-valuetext": "as it is",
   });
   let timer = 0;
   let asked = 0; // Of several answers on their way, the last one counts.
   const plan = async () => {
     const mine = ++asked;
-    const jitter = JITTERS[slider.value];
-    const to = new Date(Date.now() + AHEAD_MS).toISOString();
-    const found = await post("v1/herd/what-if", { jitter_seconds: jitter, to }, { signal });
+    const body = {
+      jitter_seconds: JITTERS[slider.value],
+      to: new Date(Date.now() + AHEAD_MS).toISOString(),
+      bin: 1,
+    };
+    const found = await post("v1/herd/what-if", body, { signal });
     if (mine !== asked) return;
     onAnswer(found.then);
     fill(answer, compared(found));
   };
   const say = (error) => signal.aborted || fill(answer, h("p", { class: "fault" }, error.message));
+  const named = (text) => {
+    fill(value, text);
+    slider.setAttribute("aria-valuetext", text);
+  };
   const reset = () => {
     clearTimeout(timer);
     asked += 1;
     clear.disabled = true;
-    fill(value, "as it is");
+    slider.value = String(BEGINNING);
+    named("as it is");
     fill(answer, h("p", { class: "quiet small" }, HINT));
     onAnswer(null);
+    slider.focus();
   };
   slider.addEventListener("input", () => {
+    const jitter = JITTERS[slider.value];
     clear.disabled = false;
-    fill(
-      value,
-      JITTERS[slider.value]
-        ? `0 to ${duration(JITTERS[slider.value] * 1_000)}`
-        : "none: all at :00",
-    );
-    slider.setAttribute("aria-valuetext", value.textContent);
+    named(jitter ? `0 to ${duration(jitter * 1_000)}` : "none: all at :00");
     clearTimeout(timer);
     timer = setTimeout(() => plan().catch(say), SETTLED_MS);
   });
-  const row = h(
-    "div",
-    { class: "slider" },
-    h("label", { for: "jitter" }, "Jitter"),
-    slider,
-    value,
-    clear,
-  );
+  const label = h("label", { for: "jitter" }, "Jitter");
+  const row = h("div", { class: "slider" }, label, value, slider, clear);
   return {
     element: panel(
       "What if the schedules at :00 had another jitter?",
@@ -69,32 +69,32 @@ export function whatIf(signal, onAnswer) {
   };
 }
 
-const HINT = "Slide to plan the next hour again, as the dashed curve. Nothing is saved.";
+const HINT =
+  "Slide, or use the arrow keys: the next hour is planned again, as the dashed curve in both " +
+  "charts. Nothing is saved.";
 
-function compared({
-  now,
-  then,
-  least_jitter_seconds: jitter,
-  least_rate: rate,
-  selected_schedules: selected,
-}) {
+function compared({ now, then, least_jitter_seconds: jitter, least_rate: rate, ...found }) {
   const p99 = ({ worst_minute: worst }) => (worst ? duration(worst.p99_ms) : "–");
   const rows = [
-    ["Busiest second, planned", ...[now, then].map((of) => `${count(of.busiest.planned)} runs/s`)],
+    ["Busiest second after jitter", ...[now, then].map((of) => `${count(of.busiest.planned)} /s`)],
     ["Worst minute, p99 late", ...[now, then].map(p99)],
-    ["Minutes that miss the objective", ...[now, then].map((of) => count(of.minutes_missed))],
+    ["Minutes over the objective", ...[now, then].map((of) => count(of.minutes_missed))],
     ["Verdict", badge(now.verdict), badge(then.verdict)],
-  ];
-  const needs = [
-    jitter === null
-      ? "No jitter meets the objective"
-      : `The least jitter that meets the objective is ${jitter ? duration(jitter * 1_000) : "none"}`,
-    rate === null ? "no rate does." : `the least rate ${count(rate)} runs/s.`,
   ];
   return h(
     "div",
     { class: "stack" },
-    h("p", {}, `${count(selected)} schedules would change. ${needs.join("; ")}`),
     table("Now and then", ["Next hour", "#As it is", "#What if"], rows),
+    h("p", {}, `${count(found.selected_schedules)} schedules would change. `, least(jitter, rate)),
+    h("p", { class: "quiet small" }, "To make it so, write jitter_seconds in these schedules."),
   );
+}
+
+function least(jitter, rate) {
+  const jitterWords = jitter ? `a jitter of ${duration(jitter * 1_000)}` : "no jitter at all";
+  const means = [
+    jitter === null ? "no jitter meets the objective" : `${jitterWords} meets the objective`,
+    rate === null ? "no rate does" : `${count(rate)} runs/s would be enough`,
+  ];
+  return `At least: ${means.join("; ")}.`;
 }

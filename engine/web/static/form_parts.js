@@ -1,0 +1,57 @@
+// A form's fields. Each has a place for its hint and its fault, and is known by its member's name.
+
+import { h } from "./dom.js";
+
+export function field(name, label, control, hint, kind = null) {
+  control.setAttribute("aria-describedby", `about-${name}`);
+  return h(
+    "div",
+    { class: "field", "data-field": name, "data-kind": kind },
+    h("label", { for: name }, label),
+    control,
+    h(
+      "div",
+      { id: `about-${name}` },
+      hint && h("span", { class: "quiet small" }, hint),
+      h("p", { class: "fault" }),
+    ),
+  );
+}
+
+export const input = (name, values, attributes = {}) =>
+  h("input", {
+    id: name,
+    name,
+    autocomplete: "off",
+    spellcheck: "false",
+    value: values[name] ?? "",
+    ...attributes,
+  });
+
+export const area = (name, values, placeholder = null) =>
+  h("textarea", { id: name, name, spellcheck: "false", placeholder, value: values[name] ?? "" });
+
+export const select = (name, options, chosen) =>
+  h(
+    "select",
+    { id: name, name },
+    options.map((value) =>
+      h("option", { value, selected: value === chosen }, value.replace("_", " ")),
+    ),
+  );
+
+export const choices = (name, legend, options, chosen) =>
+  h(
+    "fieldset",
+    { class: "row" },
+    h("legend", {}, legend),
+    options.map(([value, text]) =>
+      h(
+        "label",
+        {},
+        h("input", { type: "radio", name, value, checked: value === chosen }),
+        " ",
+        text,
+      ),
+    ),
+  );

@@ -1,0 +1,109 @@
+// The curves of the herd's charts: what happened, second by second, joined to what is forecast. What
+// was served lies as an area below the line of what was planned, which it mostly follows.
+
+const PAST_SECONDS = 900;
+const BIN_SECONDS = 10;
+const LEAD_SECONDS = 5; // Before a herd's instant.
+const HERD_SECONDS = [45, 300]; // Of a herd's chart, at least and at most.
+const JUST_NOW_SECONDS = 90; // So long a herd that has come is looked at, and not the next one.
+const NAMES = ["demand", "served", "planned"];
+
+export const seconds = (text) => Math.floor(Date.parse(text) / 1_000);
+
+/**
+ * {from, now, demand, planned, served}: runs a second, the last minutes and the next hour in one.
+ * `monitor` is null for those who may not see it; they see the hour alone.
+ */
+export function joined({ monitor, forecast }) {
+  const now = seconds(forecast.from);
+  const from = monitor ? now - PAST_SECONDS : now;
+  const curves = Object.fromEntries(
+    NAMES.map((name) => [name, [...past(monitor, name, now), ...forecast.curves[name].peak]]),
+  );
+  return { from, now, ...curves };
+}
+
+/** Put in a second as it happened, over what was forecast for it. */
+export function happened(line, { at, ...figures }) {
+  const second = seconds(at) - 1;
+  line.now = second + 1;
+  for (const name of NAMES) {
+    if (line[name][second - line.from] !== undefined) line[name][second - line.from] = figures[name];
+  }
+}
+
+/** uPlot's columns of everything: of each ten seconds, the busiest one. */
+export function overview(line, then) {
+  const bins = Math.floor(line.demand.length / BIN_SECONDS);
+  const starts = Array.from({ length: bins }, (_, bin) => bin * BIN_SECONDS);
+  const peaks = (curve) =>
+    starts.map((start) => greatest(curve.slice(start, start + BIN_SECONDS)));
+  return [starts.map((start) => line.from + start), ...columns(line, then, peaks)];
+}
+
+/** uPlot's columns around one instant, second by second, until its runs have left. */
+export function closeUp(line, then, instant) {
+  const first = instant - LEAD_SECONDS - line.from;
+  const start = Math.max(0, first);
+  const length = tail(line, then, instant - line.from);
+  const part = (curve) => curve.slice(start, first + length);
+  const at = part(line.demand).map((_, place) => line.from + start + place);
+  return [at, ...columns(line, then, part)];
+}
+
+/**
+ * The instant to look at: the busiest of the next hour, or one that came just now and was as large.
+ * Null: nothing falls due.
+ */
+export function herdInstant(line) {
+  const place = line.now - line.from;
+  const justNow = busiest(line.demand, Math.max(0, place - JUST_NOW_SECONDS), place);
+  const next = busiest(line.demand, place, line.demand.length);
+  const chosen = justNow && (!next || justNow.runs * 2 > next.runs) ? justNow : next;
+  return chosen && { at: line.from + chosen.place, runs: chosen.runs };
+}
+
+/** The busiest second's runs by curve, of what a chart shows. */
+export const busiestOf = ([, ...data]) => data.map(greatest);
+
+function columns(line, then, reduce) {
+  const dashed = then && thenOf(line, then);
+  return [...NAMES.map((name) => reduce(line[name])), dashed ? reduce(dashed) : null].map(
+    (column, _, [demand]) => column ?? demand.map(() => null),
+  );
+}
+
+/** The planned curve as it would be, on the line's seconds; nothing before now. */
+function thenOf(line, then) {
+  const before = Math.max(0, seconds(then.from) - line.from);
+  return [...Array(before).fill(null), ...then.curves.planned.peak].slice(0, line.demand.length);
+}
+
+function past(monitor, name, now) {
+  if (!monitor) return [];
+  const { from, by_second: curves } = monitor.hour;
+  const end = now - seconds(from);
+  const known = curves[name].slice(Math.max(0, end - PAST_SECONDS), end);
+  return [...Array(PAST_SECONDS - known.length).fill(0), ...known];
+}
+
+/** Seconds from the chart's beginning until what began at a place has left, or would have. */
+function tail(line, then, place) {
+  const curves = [line.planned, line.served, then ? thenOf(line, then) : []];
+  const [least, most] = HERD_SECONDS;
+  const tops = curves.map((curve) => greatest(curve.slice(place, place + most)));
+  for (let after = most; after > least; after -= 1) {
+    if (curves.some((curve, index) => curve[place + after] > Math.max(2, tops[index] / 2))) {
+      return LEAD_SECONDS + Math.ceil(after * 1.25);
+    }
+  }
+  return LEAD_SECONDS + least;
+}
+
+function busiest(curve, from, to) {
+  let place = from;
+  for (let at = from; at < to; at += 1) if (curve[at] > curve[place]) place = at;
+  return curve[place] > 1 && place < to ? { place, runs: curve[place] } : null;
+}
+
+const greatest = (curve) => curve.reduce((top, n) => (n > top ? n : top), 0);
