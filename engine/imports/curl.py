@@ -10,16 +10,19 @@ from urllib.parse import quote_plus
 
 from engine.imports.shell import NotPlain
 from engine.imports.web_call import (
+    LONG,
     REDIRECTS,
     RETRIES,
     Options,
     WebCall,
     add_header,
     authorize,
+    check_output,
     has_header,
     only_address,
     read_options,
     read_timeout,
+    waits_longer,
     whole_url,
 )
 
@@ -58,6 +61,7 @@ _SHORT = {
     "4": "ipv4",
     "6": "ipv6",
     "A": "user-agent",
+    "D": "dump-header",
     "G": "get",
     "H": "header",
     "I": "head",
@@ -89,7 +93,7 @@ _VALUED = (
     | _IGNORED_VALUED
     | _RETRY_VALUED
     | {"request", "header", "user-agent", "cookie", "referer", "max-time", "output", "user"}
-    | {"oauth2-bearer", "url"}
+    | {"dump-header", "oauth2-bearer", "url"}
 )
 _RETRY = _RETRY_VALUED | {"retry-connrefused", "retry-all-errors"}
 _IGNORED = {
@@ -128,9 +132,8 @@ _HEADER_OPTIONS = (
 def _refuse_what_has_no_counterpart(options: Options) -> None:
     if "insecure" in options.names():
         raise NotPlain("-k turns off certificate checks, which the engine always makes")
-    for place in options.values("output"):
-        if place not in ("/dev/null", "-"):
-            raise NotPlain(f"its output goes to {place}")
+    for place in options.values("output", "dump-header"):
+        check_output(place)
     for name in sorted(options.names() - _KNOWN):
         raise NotPlain(f"curl's {'--' if len(name) > 1 else '-'}{name} has no counterpart")
 
@@ -212,4 +215,5 @@ def _method(options: Options, body: str | None) -> str:
 def _notes(options: Options) -> tuple[str, ...]:
     names = options.names()
     meant = ((REDIRECTS, {"location"}), (RETRIES, _RETRY))
-    return tuple(note for note, causes in meant if names & causes)
+    notes = [note for note, causes in meant if names & causes]
+    return (*notes, LONG) if waits_longer(options.last("max-time") or "0") else tuple(notes)

@@ -124,7 +124,8 @@ def _check_new(name: str, schedules: Mapping[str, Imported]) -> None:
 def _name(metadata: Mapping[str, Any]) -> str:
     parts = (metadata.get("namespace"), metadata.get("name"))
     if not all(part is None or isinstance(part, str) for part in parts) or parts[1] is None:
-        raise NotPlain("metadata.name or metadata.namespace is no text")
+        made_up = "; generateName names another at each apply" if "generateName" in metadata else ""
+        raise NotPlain(f"metadata.name or metadata.namespace is no text{made_up}")
     return ".".join(part for part in parts if part)
 
 

@@ -5,9 +5,11 @@ that it makes; any other is posted to `target` as
 
     {"image": …, "command": […], "args": […], "environment": {…}}
 
-(the members that the manifest has), for a receiver that runs it.
+(the members that the manifest has), for a receiver that runs it. An image of curl alone runs curl
+when a container names options or an address and no command.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from engine.core.policy_document import ATTEMPTS_MAX
 from engine.imports.curl import read_curl
 from engine.imports.shell import NotPlain, read_words
-from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
+from engine.imports.web_call import LONG, TIMEOUT_SECONDS_MAX, WebCall, waits_longer
 from engine.imports.wget import read_wget
 
 _PROGRAMS = {"curl": read_curl, "wget": read_wget}
@@ -40,8 +42,9 @@ def read_work(job: Mapping[str, Any], *, target: str | None) -> Work:
     containers = job_containers(pod)
     container = containers[0] if containers else {}
     notes = [*_left_out(job, pod, containers)]
+    call = None
     try:
-        call = _web_call(_texts(container, "command") + _texts(container, "args"))
+        call = _web_call(_words(container))
     except NotPlain as reason:
         if target is None:
             raise NotPlain(f"no web call, since {reason}; --target URL posts the command") from None
@@ -52,15 +55,11 @@ def read_work(job: Mapping[str, Any], *, target: str | None) -> Work:
         request |= {"headers": dict(call.headers)} if call.headers else {}
         request |= {"body": call.body} if call.body is not None else {}
         notes += call.notes
-    seconds = _whole(job, "activeDeadlineSeconds") or TIMEOUT_SECONDS_MAX
-    if seconds > TIMEOUT_SECONDS_MAX:
-        notes.append(
-            f"activeDeadlineSeconds {seconds}: an attempt waits {TIMEOUT_SECONDS_MAX} s at most for"
-            " its answer, so what takes longer answers first and works then"
-        )
-    request["timeout_seconds"] = min(max(seconds, 1), TIMEOUT_SECONDS_MAX)
-    again = _whole(job, "backoffLimit")
+    seconds, again = _whole(job, "activeDeadlineSeconds"), _whole(job, "backoffLimit")
+    most = call.timeout_seconds if call is not None else TIMEOUT_SECONDS_MAX
+    request["timeout_seconds"] = min(max(most if seconds is None else seconds, 1), most)
     retry = {} if again is None else {"max_attempts": min(again + 1, ATTEMPTS_MAX)}
+    notes += _limit_notes(seconds, again)
     return Work(target=request, retry=retry, notes=tuple(notes))
 
 
@@ -78,6 +77,26 @@ def job_containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not isinstance(containers, list) or not all(isinstance(each, dict) for each in containers):
         raise NotPlain("containers is no list of objects")
     return containers
+
+
+def _words(container: Mapping[str, Any]) -> list[str]:
+    """What the container runs."""
+    command, args = _texts(container, "command"), _texts(container, "args")
+    if not command and args and _is_for_curl(args[0]) and _is_curl(container.get("image")):
+        return ["curl", *args]
+    return command + args
+
+
+def _is_for_curl(word: str) -> bool:
+    return word.startswith("-") or "://" in word
+
+
+def _is_curl(image: object) -> bool:
+    """curlimages/curl:8, alpine/curl, byrnedo/alpine-curl: their entry point is curl."""
+    return isinstance(image, str) and bool(_CURL_IMAGE.fullmatch(image))
+
+
+_CURL_IMAGE = re.compile(r"(?:.*/)?(?:alpine-)?curl(?:[:@][^/]*)?")
 
 
 def _web_call(words: list[str]) -> WebCall:
@@ -119,6 +138,15 @@ def _left_out(
         yield "initContainers are left out"
     if (_whole(job, "parallelism") or 1) > 1 or (_whole(job, "completions") or 1) > 1:
         yield "parallelism and completions: one request is made"
+
+
+def _limit_notes(seconds: int | None, again: int | None) -> Iterator[str]:
+    if seconds is not None:
+        yield f"activeDeadlineSeconds {seconds}: of each attempt, not of all together"
+        if waits_longer(str(seconds)):
+            yield LONG
+    if again is not None and again >= ATTEMPTS_MAX:
+        yield f"backoffLimit {again}: {ATTEMPTS_MAX} attempts are made at most"
 
 
 def _environment_notes(container: Mapping[str, Any]) -> Iterator[str]:

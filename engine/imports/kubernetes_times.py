@@ -29,6 +29,8 @@ def read_times(
 
     Raises NotPlain and Invalid.
     """
+    if schedule is None:
+        raise NotPlain("it has no schedule")
     if not isinstance(schedule, str):
         raise NotPlain(f"schedule is {schedule!r} and no text; put it in quotes")
     if time_zone is not None and not isinstance(time_zone, str):

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 _PIECE = re.compile(
     r"""
-      (?P<blank> \s+ )
-    | (?P<comment> (?<![^\s|&;()<>]) \# .* )
+      (?P<joint> \\\n )
+    | (?P<blank> [^\S\n]+ )
+    | (?P<comment> (?<![^\s|&;()<>]) \# [^\n]* )
     | (?P<operator> (?: (?<![^\s|&;()<>]) [0-9]+ )? (?: >> | >& | >\| | <<<? | <& | <> | [<>] )
-                  | &>> | &> | && | \|\| | \|& | ;; | [|&;()] )
+                  | &>> | &> | && | \|\| | \|& | ;; | [|&;()\n] )
     | (?P<single> '[^']*' )
     | (?P<double> "(?: [^"\\] | \\. )*" )
     | (?P<escape> \\. )
@@ -37,11 +38,14 @@ class Unclosed(NotPlain):
 def read_words(command: str) -> list[str]:
     """The words of one plain command, quotes removed.
 
-    Output thrown away (`>/dev/null 2>&1`), a trailing `&` or `;` and a comment are dropped.
+    Output thrown away (`>/dev/null 2>&1`), a trailing `&` or `;`, comments and lines without
+    anything are dropped.
     Raises `NotPlain`, or `Unclosed` when no shell could read the text at all.
     """
     tokens = _lex(command)
-    if tokens and tokens[-1].operator in ("&", ";"):
+    while tokens and tokens[0].operator == "\n":
+        tokens.pop(0)
+    while tokens and tokens[-1].operator in ("&", ";", "\n"):
         tokens.pop()
     words: list[str] = []
     rest = iter(tokens)
@@ -49,7 +53,8 @@ def read_words(command: str) -> list[str]:
         if _REDIRECTION.match(token.operator):
             _check_redirection(token.operator, next(rest, _Token()).text)
         elif token.operator:
-            raise NotPlain(f"'{token.operator}' joins it to another command")
+            sign = "a line break" if token.operator == "\n" else f"'{token.operator}'"
+            raise NotPlain(f"{sign} joins it to another command")
         elif token.expands:
             raise NotPlain("the shell would expand a '$' or '`' in it")
         else:
@@ -93,6 +98,8 @@ def _lex(command: str) -> list[_Token]:
         if kind == "operator":
             tokens.append(_Token(operator=text))
             depth = max(0, depth + (text == "(") - (text == ")"))
+        elif kind == "joint":
+            word_end = piece.end() if word_end == position else word_end
         elif kind in ("single", "double", "escape", "plain"):
             if word_end != position:
                 tokens.append(_Token())
@@ -113,6 +120,6 @@ def _unquote(piece: str) -> str:
     if piece.startswith("'"):
         return piece[1:-1]
     if piece.startswith('"'):
-        # POSIX 2.2.3: inside double quotes a backslash escapes only these.
-        return re.sub(r'\\([$`"\\])', r"\1", piece[1:-1])
+        # POSIX 2.2.3: inside double quotes a backslash escapes only these, and joins lines.
+        return re.sub(r'\\(?:\n|([$`"\\]))', r"\1", piece[1:-1])
     return piece[1:] if piece.startswith("\\") else piece

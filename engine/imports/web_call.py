@@ -13,6 +13,10 @@ from engine.imports.shell import NotPlain
 TIMEOUT_SECONDS_MAX = 300
 
 REDIRECTS = "redirects are not followed: a 3xx answer fails, so give the final address"
+LONG = (
+    f"an attempt waits {TIMEOUT_SECONDS_MAX} s at most for its answer, so what takes longer answers"
+    " first and works then"
+)
 RETRIES = "its own retry options are dropped; the schedule's retry policy takes their place"
 
 
@@ -94,6 +98,12 @@ def add_header(headers: dict[str, str], name: str, value: str) -> None:
     headers[name] = value
 
 
+def check_output(place: str) -> None:
+    """Refuses output that goes to a file: nothing keeps it here."""
+    if place not in ("-", "/dev/null", "/dev/stdout", "/dev/stderr"):
+        raise NotPlain(f"its output goes to {place}")
+
+
 def has_header(headers: Mapping[str, str], name: str) -> bool:
     return name.lower() in (known.lower() for known in headers)
 
@@ -106,6 +116,11 @@ def read_timeout(text: str) -> int:
         raise NotPlain(f"{text!r} is not a number of seconds") from None
     # 0 means "no limit" to both programs.
     return min(seconds, TIMEOUT_SECONDS_MAX) if seconds > 0 else TIMEOUT_SECONDS_MAX
+
+
+def waits_longer(text: str) -> bool:
+    """Whether a command waits longer than a schedule may, for seconds that `read_timeout` reads."""
+    return float(text) > TIMEOUT_SECONDS_MAX
 
 
 def _split(

@@ -8,16 +8,19 @@ from collections.abc import Sequence
 
 from engine.imports.shell import NotPlain
 from engine.imports.web_call import (
+    LONG,
     REDIRECTS,
     RETRIES,
     Options,
     WebCall,
     add_header,
     authorize,
+    check_output,
     has_header,
     only_address,
     read_options,
     read_timeout,
+    waits_longer,
     whole_url,
 )
 
@@ -41,7 +44,7 @@ def read_wget(arguments: Sequence[str], _stdin: str | None) -> WebCall:
         url=url,
         headers=headers,
         body=body,
-        timeout_seconds=read_timeout(options.last("timeout", "read-timeout") or "0"),
+        timeout_seconds=read_timeout(_timeout(options)),
         notes=_notes(options),
     )
 
@@ -87,8 +90,7 @@ def _refuse_what_has_no_counterpart(options: Options) -> None:
     if "no-check-certificate" in options.names():
         raise NotPlain("it turns off certificate checks, which the engine always makes")
     for place in options.values("output-document"):
-        if place not in ("/dev/null", "-"):
-            raise NotPlain(f"its output goes to {place}")
+        check_output(place)
     for name in sorted(options.names() - _KNOWN):
         raise NotPlain(f"wget's {'--' if len(name) > 1 else '-'}{name} has no counterpart")
 
@@ -114,6 +116,10 @@ def _method(options: Options) -> str:
     return "HEAD" if "spider" in options.names() else "GET"
 
 
+def _timeout(options: Options) -> str:
+    return options.last("timeout", "read-timeout") or "0"
+
+
 def _notes(options: Options) -> tuple[str, ...]:
     names = options.names()
     notes = [REDIRECTS]
@@ -121,6 +127,8 @@ def _notes(options: Options) -> tuple[str, ...]:
         notes.append(RETRIES)
     if not names & _NOT_SAVING:
         notes.append(NOT_SAVED)
+    if waits_longer(_timeout(options)):
+        notes.append(LONG)
     return tuple(notes)
 
 

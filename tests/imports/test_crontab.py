@@ -10,14 +10,19 @@ from hypothesis import strategies as st
 from engine.core.document import read_schedule
 from engine.core.errors import Invalid
 from engine.imports.crontab import read_crontab
-from engine.imports.crontab_lines import Job, Setting, read_lines
+from engine.imports.crontab_lines import Setting, read_lines
 from engine.imports.report import Import
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RUNNER = "http://127.0.0.1:9000/run"
 
 
-def read(text: str, *, target: str | None = None, system: bool = False) -> Import:
+def read(
+    text: str,
+    *,
+    target: str | None = None,
+    system: bool = False,
+) -> Import:
     return read_crontab(
         text.encode(), label="mine", system=system, timezone="Europe/Berlin", target=target
     )
@@ -207,29 +212,6 @@ def test_an_unknown_zone_or_a_file_that_is_no_crontab_is_refused_whole():
         read_crontab(b"", label="x", system=False, timezone="Berlin", target=None)
     with pytest.raises(Invalid, match="crontab"):
         read_crontab(b"\n" * 2_000_000, label="x", system=False, timezone="UTC", target=None)
-
-
-@pytest.mark.parametrize(
-    ("name", "jobs", "reboots"), [("debian_etc_crontab", 4, 0), ("debian_cron_d", 37, 1)]
-)
-def test_the_crontabs_that_debian_packages_install_are_taken_over_whole(
-    name: str, jobs: int, reboots: int
-):
-    result = read_fixture(name, target=RUNNER, system=True)
-    lines = read_lines((FIXTURES / name).read_bytes(), system=True)
-    written = {line.line: line for line in lines if isinstance(line, Job)}
-    assert len(written) == jobs
-    assert len(result.refused) == reboots
-    assert len(by_name(result)) == jobs - reboots
-    for each in result.schedules:
-        read_schedule(each.document, tenant="default")
-        job = written[each.line]
-        assert each.document["cron"] == job.cron
-        sent = each.document["target"]["json"]
-        assert (sent["command"], sent["user"]) == (job.command, job.user)
-    without = read_fixture(name, target=None, system=True)
-    assert without.schedules == ()
-    assert sum(len(remark.lines) for remark in without.refused) == jobs
 
 
 def test_the_lines_that_web_applications_document_become_webhooks_where_they_call_a_page():

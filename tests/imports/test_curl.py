@@ -6,7 +6,7 @@ import pytest
 
 from engine.imports.curl import read_curl
 from engine.imports.shell import NotPlain, read_words
-from engine.imports.web_call import REDIRECTS, RETRIES, WebCall
+from engine.imports.web_call import LONG, REDIRECTS, RETRIES, WebCall
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -111,6 +111,12 @@ def test_what_means_something_else_afterwards_is_noted():
     assert read("curl http://h.example").notes == ()
     call = read("curl -L --retry 3 --retry-delay 5 http://h.example")
     assert call.notes == (REDIRECTS, RETRIES)
+    assert read("curl -m 300 http://h.example").notes == ()
+    assert read("curl -m 301 http://h.example").notes == (LONG,)
+
+
+def test_headers_that_are_only_shown_change_nothing():
+    assert read("curl -D - -o /dev/stderr http://h.example") == read("curl http://h.example")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +126,7 @@ def test_what_means_something_else_afterwards_is_noted():
         ("curl http://a.example http://b.example", "several addresses"),
         ("curl -k http://h.example", "certificate"),
         ("curl -o page.html http://h.example", "output goes to page.html"),
+        ("curl -D head.txt http://h.example", "output goes to head.txt"),
         ("curl -O http://h.example/x", "-O has no counterpart"),
         ("curl -F a=b http://h.example", "-F has no counterpart"),
         ("curl --proxy p http://h.example", "--proxy has no counterpart"),

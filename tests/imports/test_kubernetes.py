@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.core.document import read_schedule
+from engine.core.yaml_text import parse_documents
 from engine.imports.kubernetes import read_manifests
 from engine.imports.report import Import
 
@@ -73,6 +74,7 @@ def test_case_c18():
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
+        ("schedule: null", "it has no schedule"),
         ("schedule: 5", "schedule is 5 and no text; put it in quotes"),
         ("schedule: true", "schedule is True and no text"),
         ("schedule: '5 * * * *', timeZone: 5", "timeZone is 5 and no text"),
@@ -176,9 +178,45 @@ def test_limits_of_the_job_become_limits_of_its_attempts():
     )
     assert one(text)["retry"] == {"max_attempts": 3}
     assert one(text)["target"]["timeout_seconds"] == 60
-    long = text.replace("activeDeadlineSeconds: 60", "activeDeadlineSeconds: 3600")
+    assert "activeDeadlineSeconds 60: of each attempt, not of all together" in notes(text)
+    long = text.replace(
+        "Limit: 2, activeDeadlineSeconds: 60", "Limit: 20, activeDeadlineSeconds: 301"
+    )
     assert one(long)["target"]["timeout_seconds"] == 300
-    assert "activeDeadlineSeconds 3600: an attempt waits 300 s at most" in notes(long)
+    assert one(long)["retry"] == {"max_attempts": 20}
+    assert "an attempt waits 300 s at most for its answer" in notes(long)
+    assert "backoffLimit 20: 20 attempts are made at most" in notes(long)
+
+
+def test_a_call_keeps_its_own_limit_where_it_is_the_shorter():
+    pod = "{containers: [{image: a, command: [curl, -m, '30', 'http://web/tick']}]}"
+    text = cron_job("x: 1", pod)
+    assert one(text, target=None)["target"]["timeout_seconds"] == 30
+    hurried = text.replace("{spec: {template", "{spec: {activeDeadlineSeconds: 10, template", 1)
+    assert one(hurried, target=None)["target"]["timeout_seconds"] == 10
+    patient = text.replace("'30'", "'900'")
+    assert one(patient, target=None)["target"]["timeout_seconds"] == 300
+    assert "an attempt waits 300 s at most for its answer" in notes(patient)
+
+
+@pytest.mark.parametrize(
+    "image", ["curlimages/curl:8.10.1", "alpine/curl", "byrnedo/alpine-curl@sha256:ab", "curl"]
+)
+def test_an_image_of_curl_runs_curl_on_its_arguments(image: str):
+    pod = f"{{containers: [{{image: '{image}', args: [-X, POST, 'http://web/tick']}}]}}"
+    target = one(cron_job("x: 1", pod), target=None)["target"]
+    assert (target["method"], target["url"]) == ("POST", "http://web/tick")
+    other = pod.replace(image, f"{image}-proxy" if ":" not in image else "curl/proxy")
+    assert "since it runs -X" in refusal(cron_job("x: 1", other), target=None)
+
+
+def test_a_script_is_a_call_when_it_has_one_line_that_runs():
+    script = "# the nightly\\ncurl -s \\\\\\n  -X POST http://web/tick # now\\n"
+    pod = f'{{containers: [{{image: a, command: [sh, -c], args: ["{script}"]}}]}}'
+    target = one(cron_job("x: 1", pod), target=None)["target"]
+    assert (target["method"], target["url"]) == ("POST", "http://web/tick")
+    twice = pod.replace("# now", "# now\\ncurl http://web/tock")
+    assert "a line break joins it to another" in refusal(cron_job("x: 1", twice), target=None)
 
 
 def test_what_yaml_leaves_open_matters_only_where_it_is_read():
@@ -198,6 +236,8 @@ def test_one_name_is_one_schedule_and_other_versions_are_refused():
     assert [remark.text for remark in result.refused] == ["a: a is there already, from line 1"]
     assert "apiVersion is batch/v2alpha1" in refusal(cron_job("x: 1").replace("v1", "v2alpha1"))
     assert "kind is missing" in refusal("- 1\n")
+    named_later = cron_job("x: 1").replace("name: a", "generateName: a-")
+    assert "generateName names another at each apply" in refusal(named_later)
     assert "its items are no list" in refusal("kind: List\nitems: 1\n")
 
 
@@ -223,3 +263,51 @@ def test_cron_jobs_of_well_known_charts_are_taken_over():
     cleaner = documents["jaeger-es-index-cleaner"]["target"]["json"]
     assert cleaner["args"] == ["7", "http://elasticsearch:9200"]
     assert documents["sentry-sentry-cleanup"]["target"]["timeout_seconds"] == 100
+    assert documents["airflow-cleanup"]["retry"] == {"max_attempts": 2}
+    rest = {"target": {}, "labels": {}}
+    assert documents["data.postgresql-pgdumpall"] | rest == {
+        "name": "data.postgresql-pgdumpall",
+        "cron": "@daily",
+        "timezone": "Europe/Berlin",
+        "overlap": "allow",
+        "catch_up_window_seconds": 600,
+        **rest,
+    }
+
+
+def test_what_charts_mean_and_schedules_do_not_is_noted_with_the_line_of_each():
+    text = (FIXTURES / "charts.yaml").read_text()
+    names = [line.split()[1] for line in text.splitlines() if line.startswith("  name: ")]
+    begins = dict(zip((line for line, _ in parse_documents(text)), [None, *names], strict=True))
+    said = {
+        note.text.partition(":")[0]: {begins[line] for line in note.lines}
+        for note in read(text).notes
+    }
+    assert said == {
+        "no timeZone": {*names} - {"postgresql-pgdumpall"},
+        "Forbid": {
+            "descheduler-cronjob",
+            "nextcloud-cron",
+            "jaeger-es-index-cleaner",
+            "airflow-cleanup",
+            "kyverno-cleanup-admission-reports",
+        },
+        "redirects are not followed": {"nextcloud-cron"},
+        "history is kept by the engine's own settings ([history] days, runs)": {
+            "nextcloud-cron",
+            "jaeger-es-index-cleaner",
+            "sentry-sentry-cleanup",
+            "kyverno-cleanup-admission-reports",
+            "postgresql-pgdumpall",
+        },
+        "environment from ConfigMaps, Secrets and fields is left to whoever runs the command": {
+            "mastodon-media-remove",
+            "postgresql-pgdumpall",
+        },
+        "activeDeadlineSeconds 100": {"sentry-sentry-cleanup"},
+        "startingDeadlineSeconds": {"postgresql-pgdumpall"},
+        "where clocks change, Kubernetes leaves out what the gap swallows and repeats what comes"
+        " twice; here either runs once (dst_gap, dst_fold)": {"postgresql-pgdumpall"},
+        "jobs on the hour spread over up to 60 s; jitter_seconds 0 makes one exact": {*names}
+        - {"jaeger-es-index-cleaner"},
+    }

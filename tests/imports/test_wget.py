@@ -3,7 +3,7 @@
 import pytest
 
 from engine.imports.shell import NotPlain, read_words
-from engine.imports.web_call import REDIRECTS, RETRIES, WebCall
+from engine.imports.web_call import LONG, REDIRECTS, RETRIES, WebCall
 from engine.imports.wget import NOT_SAVED, read_wget
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -53,6 +53,7 @@ def test_a_wget_line_is_the_request_it_makes(
 
 def test_redirects_are_always_noted_and_retries_and_saving_when_asked_for():
     assert read("wget -O - http://h.example").notes == (REDIRECTS,)
+    assert read("wget -T 301 -O - http://h.example").notes == (REDIRECTS, LONG)
     assert read("wget -t 1 http://h.example").notes == (REDIRECTS, RETRIES, NOT_SAVED)
 
 
