@@ -16,6 +16,7 @@ from engine.app import Engine
 from engine.config import Config
 from engine.schedule_directory import SchedulesDirectory
 from engine.services.log_lines import log_to_stderr
+from engine.supervisor import Supervisor
 from engine.web.server import Listener, start_server
 
 SWITCH_INTERVAL_SECONDS = 0.0005
@@ -68,6 +69,7 @@ def allow_open_files(concurrency: int) -> None:
 
 async def _run(config: Config) -> int:
     stop = _stop_signal()
+    supervisor = Supervisor(os.environ)
     engine = Engine(config)
     with closing(Listener(config.listen)) as listener:
 
@@ -81,8 +83,11 @@ async def _run(config: Config) -> int:
             server = await start_server(engine.web_app(), listener)
             try:
                 settle_interpreter()
+                engine.pulse.on_beat = supervisor.beat
                 log.info("listening", on=server.listen)
+                supervisor.ready(f"listening on {server.listen}")
                 await _first_of(stop.wait(), engine.failed(), *directory)
+                supervisor.stopping()
                 await engine.drain()
             finally:
                 await server.stop()  # Whoever waits for the directory finds its address free.

@@ -34,10 +34,11 @@ LAYERS = {
     "services": {"services", "store", "core", "clock", "config"},
     "web": {"web", "services", "store", "core", "clock", "config", "listening", "about"},
     "loops": {"core"},
+    "supervisor": set(),
     # The HTTP interface is a part like others: `Engine.web_app()` and a process serve the same.
     "app": {"web", "services", "store", "core", "clock", "config", "listening", "secret_file"}
     | {"loops", "about"},
-    "process": {"app", "web", "services", "config", "schedule_directory"},
+    "process": {"app", "web", "services", "config", "schedule_directory", "supervisor"},
     "cli": {"cli", "imports", "process", "web", "services", "store", "core", "clock", "config"}
     | {"settings", "listening", "schedule_files", "secret_file"},
     "testing": {"services", "core", "clock"},
