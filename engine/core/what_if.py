@@ -127,16 +127,24 @@ def answer(question: Question) -> WhatIf:
     def foreseen(outlook: Outlook, bucket: Bucket) -> Forecast:
         return foresee(outlook, bucket, from_s=from_s, limits=limits, unlimited=unlimited)
 
+    # A day's curves take 4 ms to free, and the interpreter is held meanwhile. So each goes as soon
+    # as it has been used, and not all of them together when this returns.
+    now = foreseen(together(rest, selected), bucket)
+    del selected
     changed = bucket_at(change.rate or bucket.rate)
+    least_jitter_seconds = (
+        least_jitter(release(rest, limits), demand, changed, from_s=from_s) if demand else None
+    )
+    del demand
+    least = least_rate(release(then, limits), bucket_at, from_s=from_s)
+    del rest
     return WhatIf(
-        now=foreseen(together(rest, selected), bucket),
+        now=now,
         then=foreseen(then, changed),
         exactness=exactness,
         selected_schedules=sum(crowd.schedules for crowd in question.selected),
-        least_jitter_seconds=least_jitter(release(rest, limits), demand, changed, from_s=from_s)
-        if demand
-        else None,
-        least_rate=least_rate(release(then, limits), bucket_at, from_s=from_s),
+        least_jitter_seconds=least_jitter_seconds,
+        least_rate=least,
     )
 
 
