@@ -5,7 +5,7 @@ import click
 from engine.cli.client import Client
 from engine.cli.delay_bars import share_rows
 from engine.cli.options import Server, example, instant, output, server
-from engine.cli.output import show_json, talk
+from engine.cli.output import show_json, show_sentence, talk
 from engine.core.identity import format_instant
 
 
@@ -34,8 +34,8 @@ def command(*, from_ms: int | None, to_ms: int | None, server: Server, form: str
     if document["runs"]:
         for line in share_rows(document["components"]):
             click.echo(line)
-        click.echo("* is part of the lateness, which is what the objective is about")
+        show_sentence("* is part of the lateness, which is what the objective is about")
         click.echo()
-    click.echo(document["sentence"])
+    show_sentence(document["sentence"])
     if not document["complete"]:
         talk(f"these are the first {document['runs']:,} runs of the span; ask for a shorter one")

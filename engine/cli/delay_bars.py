@@ -1,9 +1,10 @@
 """Delays as bars under each other: where the time of a run went, and of many."""
 
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from engine.cli.output import terminal_width
 
 COLUMNS_MAX = 100
 """Wider bars are no easier to compare."""
@@ -41,7 +42,7 @@ def share_rows(components: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _width(beside: int) -> int:
-    return max(BAR_MIN, min(COLUMNS_MAX, shutil.get_terminal_size().columns) - beside)
+    return max(BAR_MIN, min(COLUMNS_MAX, terminal_width()) - beside)
 
 
 def _block() -> str:

@@ -13,7 +13,7 @@ import click
 from engine.cli.client import Client, schedule_path
 from engine.cli.delay_bars import waterfall
 from engine.cli.options import Server, example, identifier, instant, output, server
-from engine.cli.output import local_time, show_json, talk
+from engine.cli.output import local_time, show_json, show_sentence, talk
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
 from engine.cli.schedules import when_of
 from engine.core.document import read_schedule
@@ -156,7 +156,7 @@ def _show(explanation: dict[str, Any]) -> None:
         ]
     lines += (("note", note) for note in explanation["notes"])
     for label, text in (*lines, *_run_lines(explanation.get("run"))):
-        click.echo(f"{label:<14} {text}")
+        show_sentence(text, label=f"{label:<15}")
 
 
 def _run_lines(run: dict[str, Any] | None) -> Iterator[tuple[str, str]]:

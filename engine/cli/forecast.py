@@ -7,7 +7,7 @@ import click
 from engine.cli.client import Client
 from engine.cli.herd_chart import show_chart
 from engine.cli.options import Server, example, instant, output, server
-from engine.cli.output import show_json, show_table
+from engine.cli.output import show_json, show_sentence, show_table
 from engine.core.identity import format_instant
 
 BIN_SECONDS_MAX = 3_600
@@ -55,9 +55,9 @@ def show_forecast(document: dict[str, Any]) -> None:
     """The chart and the verdict."""
     show_chart(document)
     click.echo()
-    click.echo(document["sentence"])
+    show_sentence(document["sentence"])
     if document["verdict"] not in ("met", "quiet"):
-        click.echo(document["advice"])
+        show_sentence(document["advice"])
 
 
 def _text(ms: int | None) -> str | None:

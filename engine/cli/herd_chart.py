@@ -5,13 +5,14 @@ an average over a quarter of an hour would hide it. Each curve has its own scale
 beside it, since demand is often sixty times what is planned.
 """
 
-import shutil
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import click
+
+from engine.cli.output import terminal_width
 
 COLUMNS_MAX = 120
 """Wider charts are no easier to read."""
@@ -28,7 +29,7 @@ _LABEL = 18
 def show_chart(document: dict[str, Any]) -> None:
     """A forecast's document as a chart; without colour and blocks when it goes into a pipe."""
     is_terminal = sys.stdout.isatty()
-    width = min(COLUMNS_MAX, shutil.get_terminal_size().columns) - _LABEL - 1
+    width = min(COLUMNS_MAX, terminal_width()) - _LABEL - 1
     for name, color in CURVES.items():
         peaks = _columns(document["curves"][name]["peak"], max(10, width))
         lines = _bars(peaks, ROWS if is_terminal else 1, _BLOCKS if is_terminal else _PLAIN)

@@ -10,7 +10,7 @@ import click
 from engine.cli.apply import report
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server
-from engine.cli.output import show_json, show_table, talk
+from engine.cli.output import count_of, show_json, show_table, talk
 from engine.core.errors import Fault, Invalid
 from engine.core.labels import as_value
 from engine.core.timetable import check_timezone
@@ -224,7 +224,8 @@ def _report(path: Path, result: Import) -> None:
 
 def _end(schedules: Sequence[Imported], refused: Sequence[Remark], *, puts: bool) -> int:
     if not puts:
-        talk(f"{len(schedules)} schedules; --apply puts them")
+        them = "it" if len(schedules) == 1 else "them"
+        talk(f"{count_of(len(schedules), 'schedule')}; --apply puts {them}")
     return 1 if refused else 0
 
 

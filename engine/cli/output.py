@@ -1,11 +1,11 @@
 """Data on stdout: JSON for programs, a table for people, plain text when it is piped.
 
-On a terminal a row is a line, as wide as the terminal at most: what does not fit is cut, the first
-column, which says what the row is about, last. Instants are shown from now there (`in 5 min`), and
-as they are everywhere else.
+On a terminal a row is a line that fits (`terminal_layout.py`), and instants are shown from now
+(`in 5 min`); everywhere else they are as they are.
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from engine.cli.relative_time import from_now
+from engine.cli.terminal_layout import table_lines, wrap
 from engine.clock import SystemClock
 from engine.core.errors import Invalid, OffbeatError
 from engine.core.identity import parse_instant
@@ -39,7 +40,7 @@ def show_json(value: object) -> None:
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Aligned columns under their names; None is shown as a dash."""
     if sys.stdout.isatty():
-        _show_rich(columns, rows)
+        _show_fitting(columns, rows)
         return
     texts = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
@@ -53,6 +54,16 @@ def show_documents(columns: Sequence[str], documents: Iterable[Mapping[str, Any]
     show_table(
         columns, [[_cell(name, document[name]) for name in columns] for document in documents]
     )
+
+
+def show_sentence(text: str, *, label: str = "") -> None:
+    """Prose, after a label or alone; on a terminal in lines of whole words."""
+    click.echo(wrap(text, terminal_width(), label=label) if sys.stdout.isatty() else label + text)
+
+
+def terminal_width() -> int:
+    """Its columns; COLUMNS goes before what the terminal says."""
+    return shutil.get_terminal_size().columns
 
 
 def show_deleted(name: str, form: str, sentence: str) -> None:
@@ -78,6 +89,11 @@ def sentence_of(error: OffbeatError) -> str:
     return "; ".join(parts)
 
 
+def count_of(number: float, noun: str) -> str:
+    """`1 run`, `2 runs`: of a noun that takes an s."""
+    return f"{number:,.0f} {noun}{'' if number == 1 else 's'}"
+
+
 def local_time(ms: int, timezone: str) -> str:
     """An instant on the wall clock of a zone, with its offset: 2027-03-28 03:00:00 +02:00."""
     text = datetime.fromtimestamp(ms // 1000, ZoneInfo(timezone)).isoformat(" ")
@@ -88,22 +104,14 @@ def _cell(name: str, value: object) -> object:
     return When(value) if name.endswith("_at") and isinstance(value, str) else value
 
 
-def _show_rich(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    # Imported here: rich costs 50 ms that a pipe does not need.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
+def _show_fitting(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     now_ms = SystemClock().now_ms()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for index, column in enumerate(columns):
-        # Made narrower when all the others are: what says which one the row is about.
-        table.add_column(Text(column, no_wrap=True, overflow="ellipsis"), no_wrap=index == 0)
-    for row in rows:
-        texts = (_shown(cell, now_ms) for cell in row)
-        # Text: names are data, not markup.
-        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
-    Console(highlight=False).print(table)
+    texts = [[_shown(cell, now_ms) for cell in row] for row in rows]
+    headings, lines = table_lines(columns, texts, terminal_width())
+    for line in headings:
+        click.secho(line, bold=True)
+    for line in lines:
+        click.echo(line)
 
 
 def _shown(cell: object, now_ms: int) -> str:

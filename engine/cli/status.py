@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server
-from engine.cli.output import show_json
+from engine.cli.output import count_of, show_json, show_sentence
 from engine.clock import SystemClock
 from engine.core.errors import OffbeatError, Unavailable
 from engine.core.identity import format_instant, parse_instant
@@ -39,7 +39,7 @@ def command(*, server: Server, form: str) -> int:
         show_json(status)
     else:
         for name, sentence in _sentences(status):
-            click.echo(f"{name:<10}{sentence}")
+            show_sentence(sentence, label=f"{name:<10}")
     return 0 if status["ready"] else 1
 
 
@@ -102,7 +102,8 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     backlog, age = status["backlog_runs"], status["oldest_due_age_seconds"]
     yield (
         "backlog",
-        f"{backlog:,.0f} runs are due" + (f", the first for {age:,.1f} s" if age else ""),
+        f"{count_of(backlog, 'run')} {'is' if backlog == 1 else 'are'} due"
+        + (f", the first for {age:,.1f} s" if age else ""),
     )
     monitor, forecast, herd = status["monitor"], status["forecast"], status["next_herd"]
     slots = f"{status['inflight']:,.0f} of {status['concurrency_limit']:,.0f} at once"
@@ -121,7 +122,7 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     served = forecast["busiest"]["served"]
     yield (
         "next herd",
-        f"{herd['runs']:,} runs for {herd['at']}, the largest of the coming hour; no second of it"
-        f" sends more than {served:,}",
+        f"{count_of(herd['runs'], 'run')} for {herd['at']}, the largest of the coming hour; no"
+        f" second of it sends more than {served:,}",
     )
     yield "forecast", forecast["sentence"]

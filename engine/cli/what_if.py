@@ -7,7 +7,7 @@ import click
 from engine.cli.client import Client
 from engine.cli.forecast import show_forecast
 from engine.cli.options import Server, example, instant, output, server
-from engine.cli.output import show_json, talk
+from engine.cli.output import show_json, show_sentence, talk
 from engine.core.herd_document import ADDED_SCHEDULES_MAX, RATE_MAX
 from engine.core.identity import format_instant
 from engine.core.population import OFFSET_SECONDS_MAX
@@ -78,9 +78,9 @@ def command(
 
 def _show(answer: dict[str, Any]) -> None:
     show_forecast(answer["then"])
-    click.echo(f"Now: {answer['now']['sentence']}")
+    show_sentence(f"Now: {answer['now']['sentence']}")
     least = answer["least_jitter_seconds"]
-    click.echo(
+    show_sentence(
         "Least jitter that meets the objective: "
         + ("none does" if least is None else f"{least} s")
         + f"; least rate: {answer['least_rate']:,} a second."

@@ -31,7 +31,7 @@ def test_by_default_nothing_is_put_and_every_line_is_accounted_for(offbeat: Offb
     assert f"{crontab}:1: note: MAILTO: nobody is mailed; see offbeat runs --state failed" in said
     assert f"{crontab}:3: @reboot is no instant; start it with the machine" in said
     assert f"{crontab}:4: not a web call; --target URL makes it a POST of the command" in said
-    assert said[-1] == "1 schedules; --apply puts them"
+    assert said[-1] == "1 schedule; --apply puts it"
 
 
 def test_as_json_it_is_a_file_for_apply(offbeat: Offbeat, crontab: str, tmp_path: Path):
@@ -83,7 +83,7 @@ def test_manifests_are_shown_and_every_document_is_accounted_for(offbeat: Offbea
     said = result.err.splitlines()
     assert f"{path}:8: note: ConfigMap is ignored" in said
     assert any(line.startswith(f"{path}:10: line 12: not YAML") for line in said)
-    assert said[-1] == "1 schedules; --apply puts them"
+    assert said[-1] == "1 schedule; --apply puts it"
 
 
 def test_manifests_as_json_are_a_file_for_apply(offbeat: Offbeat, tmp_path: Path):

@@ -1,7 +1,6 @@
 """What every command has in common."""
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -166,22 +165,6 @@ def test_a_terminal_gets_a_table_and_a_pipe_gets_plain_text(tmp_path: Path):
     os.close(master)
     assert "\x1b[1m" in shown
     assert "2027-01-01T00:00:00Z" in shown
-
-
-def test_rows_fit_the_terminal_and_keep_their_first_column():
-    code = (
-        "from engine.cli.output import When, show_table\n"
-        "cells = ('n' * 30, When('2100-01-01T00:00:00Z'), 'u' * 99)\n"
-        "show_table(('name', 'next', 'target'), [cells])"
-    )
-    master, terminal = os.openpty()
-    environment = {"TERM": "xterm", "COLUMNS": "60"}
-    subprocess.run([sys.executable, "-c", code], stdout=terminal, check=True, env=environment)
-    os.close(terminal)
-    _, row, end = os.read(master, 4_096).decode().split("\r\n")
-    os.close(master)
-    assert (len(row), end) == (60, "")
-    assert re.match("n{30}  in [0-9]+ days  u+…", row)
 
 
 def test_a_shell_completes_commands_options_and_choices():
