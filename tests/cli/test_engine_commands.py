@@ -80,7 +80,7 @@ def test_apply_puts_what_it_can_and_names_every_fault_of_the_rest(apply: Any, as
     assert result.code == 2
     assert [line["status"] for line in json.loads(result.out)] == ["unchanged", "error"]
     fault, total = result.err.splitlines()
-    assert fault.startswith("bad: cron: minute '61'")
+    assert ":7: bad: cron: minute '61'" in fault
     assert "timezone: 'Berlin'" in fault
     assert total == "1 unchanged, 1 refused"
     assert asking("schedules", "get", "bad").code == 4
