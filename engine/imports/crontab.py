@@ -70,8 +70,7 @@ def read_crontab(
             case Setting():
                 notes += ((line.line, text) for text in _fate(line))
             case Job():
-                if line.command.startswith("root ") and not system:
-                    notes.append((line.line, "root is no command; is this a system crontab?"))
+                notes += ((line.line, text) for text in _doubts(line))
                 try:
                     draft = _draft(line, timezone, target)
                 except (NotPlain, Invalid) as error:
@@ -100,6 +99,8 @@ class _Draft:
 def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
     if job.cron == "@reboot":
         raise NotPlain("@reboot is no instant; start it with the machine")
+    if job.user is not None and not _USER.fullmatch(job.user):
+        raise NotPlain(f"{job.user} is no user, and crond never ran this; is it a user's crontab?")
     _check_closed(job)
     try:
         call = _web_call(job)
@@ -177,6 +178,22 @@ def _command_target(job: Job, url: str) -> dict[str, Any]:
     if environment := {n: v for n, v in job.variables.items() if n not in _NOT_ENVIRONMENT}:
         body["environment"] = environment
     return {"url": url, "method": "POST", "json": body, "timeout_seconds": TIMEOUT_SECONDS_MAX}
+
+
+def _doubts(job: Job) -> Iterator[str]:
+    """What a crontab of another kind looks like when it is read as this one."""
+    first = job.command.partition(" ")[0]
+    if first == "root" and job.user is None:
+        yield "root is no command; is this a system crontab?"
+    if _TIME.fullmatch(first):
+        yield f"{first} is no command; crond reads five fields, and none of seconds or years"
+    if job.user is not None and "://" in first:
+        yield f"an address is no command, and {job.user} is read as a user; is it a user's crontab?"
+
+
+# As useradd(8) takes them, and FreeBSD's user:group/class.
+_USER = re.compile(r"\w[\w.:/-]*\$?")
+_TIME = re.compile(r"[0-9*?][0-9*?/,-]*")
 
 
 def _user_note(job: Job) -> tuple[str, ...]:

@@ -56,7 +56,9 @@ def running(directory: str, *options: str) -> Iterator[str]:
         for line in process.stderr:
             if '"listening"' in line:
                 break
-        yield address
-        process.terminate()
-        process.communicate(timeout=30)
+        try:
+            yield address
+        finally:  # A test that fails leaves no engine behind, for which it would wait for ever.
+            process.terminate()
+            process.communicate(timeout=30)
     assert process.returncode == 0

@@ -190,6 +190,31 @@ def test_a_user_column_that_nobody_announced_is_noticed():
     assert read("0 5 * * * root backup").notes[0].text.startswith("root is no command")
 
 
+@pytest.mark.parametrize(
+    ("line", "system", "first"),
+    [
+        ("0 30 5 * * * backup", False, "* is no command; crond reads five fields"),
+        ("0 5 * * 1 2027 backup", False, "2027 is no command; crond reads five fields"),
+        ("0 5 * * 1 7z a x y", False, "times are read in"),
+        (
+            "0 5 * * * curl http://h.example",
+            True,
+            "an address is no command, and curl is read as a",
+        ),
+        ("0 5 * * * root curl http://h.example", True, "the user root does not matter"),
+    ],
+)
+def test_a_crontab_of_another_kind_is_noticed(line: str, system: bool, first: str):
+    assert read(line, target=RUNNER, system=system).notes[0].text.startswith(first)
+
+
+def test_a_path_is_no_user():
+    result = read("0 5 * * * /usr/bin/curl http://h.example", target=RUNNER, system=True)
+    [(lines, reason)] = refusals(result)
+    assert (result.schedules, lines) == ((), (1,))
+    assert reason.startswith("/usr/bin/curl is no user, and crond never ran this")
+
+
 def test_the_same_file_again_is_the_same_schedules_and_an_edited_time_changes_one():
     # C35 of the shared cases.
     lines = ["0 5 * * * curl http://a.example", "0 6 * * * backup", "30 7 * * 6 backup"]
