@@ -199,13 +199,14 @@ def excess(outlook: Outlook, bucket: Bucket, *, from_s: int, enough: int | None 
     worst minutes first and stops when it has found `enough`.
     """
     passage = LimitedPassage(outlook, bucket)
-    if 1_000 * max(passage.engine.backlog) <= bucket.rate * DELAY_LIMIT_MS:
+    # Nobody waits longer than to the end of the second in which they fall due, and then for what is
+    # served before them, which is no more than what waits at that end or at a later one.
+    if 1_000 * max(passage.engine.backlog) <= bucket.rate * (DELAY_LIMIT_MS - 1_000):
         return 0
-    # Nobody waits longer than it takes to serve what waits at the end of a second of the wait.
     windows = [
         window
         for window in _windows(outlook, passage)
-        if 1_000 * window.peak > bucket.rate * window.limit_ms
+        if 1_000 * window.peak > bucket.rate * (window.limit_ms - 1_000)
         and window.runs
         and window.start_s + MINUTE_SECONDS > from_s
     ]

@@ -93,6 +93,14 @@ def test_excess_is_zero_exactly_when_the_objective_is_met():
         assert (excess(outlook, bucket, from_s=NOON) == 0) is met
 
 
+@pytest.mark.parametrize("runs", [1_000, 2_000, 2_100, 2_200, 3_000, 4_000])
+def test_what_is_due_at_the_beginning_of_a_second_waits_longer_than_its_end_shows(runs: int):
+    outlook, bucket = herd(runs, 0, at=NOON + 60), Bucket(rate=1_000, burst=100)
+    met = foresee(outlook, bucket, from_s=NOON).met
+    assert met is (runs <= 2_100)
+    assert (excess(outlook, bucket, from_s=NOON) == 0) is met
+
+
 def test_a_herd_that_spreading_would_cure_is_called_alignment():
     verdict = judge(foresee(herd(9_000, 60), Bucket(rate=100, burst=10), from_s=NOON))
     assert verdict.name == "alignment"

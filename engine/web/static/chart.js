@@ -12,7 +12,7 @@ const HEIGHT = 260;
 const ROOM = 1.15; // Above the tallest curve that sets the scale.
 const CUT_FROM = 2; // Demand so many times the scale is cut; less is simply shown.
 const RATE_SHOWN = 4; // The rate has its line while it is within so many times what leaves.
-const LABEL_PX = 46; // Between two figures of what is cut off.
+const LABEL_PX = 68; // Between two figures of what is cut off.
 
 /**
  * A chart of runs a second. `curves`: {name, color, fill, dash, isCut}, colours by the name of a
@@ -120,8 +120,8 @@ function drawRate(plot, rate) {
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
   ctx.restore();
-  const right = bbox.left + bbox.width - 4 * devicePixelRatio;
-  write(plot, `${count(rate)}/s can leave`, right, y - 5 * devicePixelRatio, "--bad", "right");
+  const left = bbox.left + 6 * devicePixelRatio;
+  write(plot, `${count(rate)}/s can leave`, left, y - 5 * devicePixelRatio, "--bad", "left");
 }
 
 /** Above each peak that does not fit, how tall it is; of neighbours, the tallest. */
@@ -146,6 +146,9 @@ function write({ ctx }, text, x, y, name, align) {
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.fillStyle = color(name);
   ctx.textAlign = align;
+  ctx.lineWidth = 4 * devicePixelRatio;
+  ctx.strokeStyle = color("--panel"); // A rim, so that it can be read over curves.
+  ctx.strokeText(text, x, y);
   ctx.fillText(text, x, y);
   ctx.restore();
 }

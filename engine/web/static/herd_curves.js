@@ -4,7 +4,8 @@
 const PAST_SECONDS = 900;
 const BIN_SECONDS = 10;
 const LEAD_SECONDS = 5; // Before a herd's instant.
-const HERD_SECONDS = [45, 300]; // Of a herd's chart, at least and at most.
+const HERD_SECONDS = [20, 900]; // Of a herd's chart, at least and at most.
+const GONE_SECONDS = 15; // So long hardly anything is due or sent: the herd has left.
 const JUST_NOW_SECONDS = 90; // So long a herd that has come is looked at, and not the next one.
 const NAMES = ["demand", "served", "planned"];
 
@@ -15,12 +16,14 @@ export const seconds = (text) => Math.floor(Date.parse(text) / 1_000);
  * `monitor` is null for those who may not see it; they see the hour alone.
  */
 export function joined({ monitor, forecast }) {
-  const now = seconds(forecast.from);
+  const begun = seconds(forecast.from);
+  const now = monitor ? Math.max(begun, seconds(monitor.at)) : begun;
   const from = monitor ? now - PAST_SECONDS : now;
-  const curves = Object.fromEntries(
-    NAMES.map((name) => [name, [...past(monitor, name, now), ...forecast.curves[name].peak]]),
-  );
-  return { from, now, ...curves };
+  const curve = (name) => [
+    ...past(monitor, name, now),
+    ...forecast.curves[name].peak.slice(now - begun),
+  ];
+  return { from, now, ...Object.fromEntries(NAMES.map((name) => [name, curve(name)])) };
 }
 
 /** Put in a second as it happened, over what was forecast for it. */
@@ -52,16 +55,20 @@ export function closeUp(line, then, instant) {
 }
 
 /**
- * The instant to look at: the busiest of the next hour, or one that came just now and was as large.
- * Null: nothing falls due.
+ * {at, runs}, the instant to look at: the busiest of the next hour, or one that came just now and was
+ * as large; `shown`, once it has come, for a while. A what-if is of what comes. Null: nothing does.
  */
-export function herdInstant(line) {
+export function herdInstant(line, shown, then) {
   const place = line.now - line.from;
+  const since = shown ? line.now - shown.at : -1;
+  if (then) return found(line, busiest(line.demand, place, line.demand.length));
+  if (since >= 0 && since < JUST_NOW_SECONDS) return shown;
   const justNow = busiest(line.demand, Math.max(0, place - JUST_NOW_SECONDS), place);
   const next = busiest(line.demand, place, line.demand.length);
-  const chosen = justNow && (!next || justNow.runs * 2 > next.runs) ? justNow : next;
-  return chosen && { at: line.from + chosen.place, runs: chosen.runs };
+  return found(line, justNow && (!next || justNow.runs * 2 > next.runs) ? justNow : next);
 }
+
+const found = (line, peak) => peak && { at: line.from + peak.place, runs: peak.runs };
 
 /** The busiest second's runs by curve, of what a chart shows. */
 export const busiestOf = ([, ...data]) => data.map(greatest);
@@ -82,22 +89,20 @@ function thenOf(line, then) {
 function past(monitor, name, now) {
   if (!monitor) return [];
   const { from, by_second: curves } = monitor.hour;
-  const end = now - seconds(from);
-  const known = curves[name].slice(Math.max(0, end - PAST_SECONDS), end);
-  return [...Array(PAST_SECONDS - known.length).fill(0), ...known];
+  const first = now - PAST_SECONDS - seconds(from);
+  return Array.from({ length: PAST_SECONDS }, (_, place) => curves[name][first + place] ?? 0);
 }
 
 /** Seconds from the chart's beginning until what began at a place has left, or would have. */
 function tail(line, then, place) {
   const curves = [line.planned, line.served, then ? thenOf(line, then) : []];
   const [least, most] = HERD_SECONDS;
-  const tops = curves.map((curve) => greatest(curve.slice(place, place + most)));
-  for (let after = most; after > least; after -= 1) {
-    if (curves.some((curve, index) => curve[place + after] > Math.max(2, tops[index] / 2))) {
-      return LEAD_SECONDS + Math.ceil(after * 1.25);
-    }
+  const few = curves.map((curve) => Math.max(2, greatest(curve.slice(place, place + most)) / 3));
+  let last = 0;
+  for (let after = 0; after < most && after - last < GONE_SECONDS; after += 1) {
+    if (curves.some((curve, index) => curve[place + after] > few[index])) last = after;
   }
-  return LEAD_SECONDS + least;
+  return LEAD_SECONDS + Math.max(least, Math.ceil(last * 1.2) + LEAD_SECONDS);
 }
 
 function busiest(curve, from, to) {

@@ -10,7 +10,8 @@ import { badge, bars, figures, panel, table, title, tone } from "../parts.js";
 import { whatIf } from "./what_if.js";
 
 const AHEAD_SECONDS = 3_600;
-const REFRESH_MS = 30_000; // With a million schedules a forecast takes half a second of a core.
+const FORECAST_MS = 30_000; // With a million schedules it takes half a second of a core.
+const MONITOR_MS = 5_000;
 const CURVES = [
   { name: "demand", color: "--demand", fill: true, isCut: true },
   { name: "served", color: "--served", fill: true },
@@ -23,7 +24,7 @@ export async function herd({ place, signal }) {
   const top = h("div", { class: "columns" });
   const all = chart(CURVES, signal, { unit: "Runs a second, the busiest of each 10 s", at: minute });
   const near = chart(CURVES, signal, { unit: "Runs a second", at: second });
-  const sight = { monitor: null, forecast: null, line: null, then: null };
+  const sight = { monitor: null, forecast: null, line: null, then: null, now: null, herd: null };
   const draw = () => drawBoth(sight, all, near, about);
   const slider = whatIf(signal, (then) => ((sight.then = then), draw()));
   const herdPanel = panel("The herd", h("div", { class: "stack" }, about, near.element));
@@ -38,8 +39,8 @@ export async function herd({ place, signal }) {
     records,
   );
 
-  const refresh = async () => {
-    Object.assign(sight, await look(signal));
+  const show = (news) => {
+    Object.assign(sight, news);
     sight.line = joined(sight);
     draw();
     fill(words, verdicts(sight));
@@ -47,25 +48,33 @@ export async function herd({ place, signal }) {
     fill(top, topOf(sight.forecast.top));
     fill(records, sight.monitor && recordsOf(sight.monitor.records));
   };
-  await refresh();
-  const quietly = () => refresh().catch(() => {}); // The line at the side says that nothing is heard.
-  const timer = setInterval(quietly, REFRESH_MS);
-  signal.addEventListener("abort", () => clearInterval(timer));
-  const follow = (figures) => {
-    showNow(numbers, figures);
-    happened(sight.line, figures);
-    draw();
-  };
-  on("herd", follow, signal);
+  show(await look(signal));
+  every(FORECAST_MS, async () => show(await look(signal)), signal);
+  if (sight.monitor) every(MONITOR_MS, async () => show({ monitor: await monitorNow(signal) }), signal);
+  on("herd", (figures) => follow(sight, numbers, figures) || draw(), signal);
 }
 
-function drawBoth({ line, forecast, then }, all, near, about) {
+/** Again and again, quietly: the line at the side says when nothing is heard. */
+function every(ms, act, signal) {
+  const timer = setInterval(() => act().catch(() => {}), ms);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+function follow(sight, place, figures) {
+  sight.now = figures;
+  showNow(place, figures);
+  happened(sight.line, figures);
+}
+
+function drawBoth(sight, all, near, about) {
+  const { line, forecast, then } = sight;
   const { now } = line;
   const { rate } = forecast;
   const of = (data, span) => ({ now, rate, sentence: sentenceOf(span, busiestOf(data)) });
   const whole = overview(line, then);
   all.draw(whole, of(whole, "The last 15 minutes and the next hour"));
-  const found = herdInstant(line);
+  const found = herdInstant(line, sight.herd, then);
+  if (!then) sight.herd = found;
   const part = closeUp(line, then, found ? found.at : now);
   near.draw(part, of(part, "Around the busiest second"));
   fill(about, found ? herdWords(found, now, busiestOf(part)) : "Nothing falls due within the hour.");
@@ -84,11 +93,14 @@ function herdWords({ at, runs }, now, [, served, planned]) {
 async function look(signal) {
   const to = new Date(Date.now() + AHEAD_SECONDS * 1_000).toISOString();
   const [monitor, forecast] = await Promise.all([
-    get("v1/herd/monitor", { limit: 10 }, { signal }).catch(nullIfForbidden),
+    monitorNow(signal),
     get("v1/herd/forecast", { to, bin: 1 }, { signal }),
   ]);
   return { monitor, forecast };
 }
+
+const monitorNow = (signal) =>
+  get("v1/herd/monitor", { limit: 10 }, { signal }).catch(nullIfForbidden);
 
 /** What happened is the node's, and for administrators; other keys see the forecast alone. */
 function nullIfForbidden(error) {
@@ -120,14 +132,15 @@ const verdictOf = (span, verdict, { sentence, advice }) =>
 /** Instants within a sentence, without what is the same today. */
 const readable = (text) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(\.\d+)?Z/g, "$1 UTC");
 
-function numbersOf({ monitor, forecast }) {
+function numbersOf({ monitor, forecast, now }) {
   const { busiest, worst_minute: worst } = forecast;
   const served = monitor?.window.stages.served;
+  const nowOr = (name) => (now ? count(now[name]) : "–");
   const late = [worst ? duration(worst.p99_ms) : "–", worst && `of ${duration(worst.limit_ms)}`];
   return figures(
     [
-      [h("span", { class: "backlog" }, "–"), "runs", "waiting now"],
-      [h("span", { class: "tokens" }, "–"), `of ${count(forecast.burst)}`, "tokens now"],
+      [h("span", { class: "backlog" }, nowOr("backlog")), "runs", "waiting now"],
+      [h("span", { class: "tokens" }, nowOr("tokens")), `of ${count(forecast.burst)}`, "tokens now"],
       served && [
         count(served.amplification),
         `noise ${count(served.noise_floor)}`,
