@@ -15,6 +15,10 @@ Tokens granted and not used are gone. Taking them back later would break the bou
 allowance would count in two windows. Only while no other has been granted since is a token that
 will not be used as good as never granted, and may be given back.
 
+With a burst of one there is no room to be late: the bound itself keeps two starts 1 / rate apart,
+so what passes between a token's coming and the start, a timer's grain and a claim's commit, is lost
+each time. Two tokens and more make up for it.
+
 Prior art: the leaky bucket as a meter of ITU-T I.371, the single rate of RFC 2697.
 """
 
