@@ -1,6 +1,8 @@
 """What an example would set an engine to; so that no example names what the program has not."""
 
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from engine.cli.run import command
 from engine.config import Config, load_config
@@ -15,6 +17,13 @@ STOP_SECONDS_MIN = Config().drain_timeout_seconds + 2 * SHUTDOWN_SECONDS
 
 OPEN_FILES_MIN = 10_000 + FILES_BESIDE
 """For the largest --concurrency."""
+
+DOCKERFILE = (Path(__file__).parents[2] / "Dockerfile").read_text()
+
+IMAGE_VARIABLES = dict(re.findall(r"(OFFBEAT_\w+)=(\S+)", DOCKERFILE))
+"""What the image sets by itself."""
+
+IMAGE_USER = int(re.findall(r"^USER (\d+)", DOCKERFILE, re.MULTILINE)[-1])
 
 
 def settings_of(arguments: Iterable[str], environ: Mapping[str, str]) -> Config:
