@@ -22,6 +22,7 @@ _FIGURES = (
     "scheduler_inflight",
     "scheduler_concurrency_limit",
     "scheduler_desired_nodes",
+    "scheduler_schedules_directory_ok",  # Of an engine that follows one.
 )
 
 
@@ -105,6 +106,9 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{count_of(backlog, 'run')} {'is' if backlog == 1 else 'are'} due"
         + (f", the first for {age:,.1f} s" if age else ""),
     )
+    if (applied := status.get("schedules_directory_ok")) is not None:
+        said = "not applied: schedules_not_applied in the engine's log says why"
+        yield "files", "applied" if applied else said
     monitor, forecast, herd = status["monitor"], status["forecast"], status["next_herd"]
     slots = f"{status['inflight']:,.0f} of {status['concurrency_limit']:,.0f} at once"
     if monitor is None:

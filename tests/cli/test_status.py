@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.cli.conftest import Offbeat
+from tests.cli.conftest import Offbeat, running
 
 
 @pytest.fixture
@@ -32,6 +33,16 @@ def test_one_screen_says_that_all_is_well_and_what_comes_next(asking: Offbeat, t
     assert status["next_herd"]["runs"] == 3
     assert status["next_herd"]["at"].endswith(":30:00Z")
     assert "3 runs for " in asking("status").out
+
+
+def test_files_that_are_not_applied_are_told(offbeat: Offbeat, tmp_path: Path):
+    (tmp_path / "a.json").write_text('{"schedules": {}}')
+    with TemporaryDirectory() as place, running(place, "--schedules", str(tmp_path)) as address:
+        assert "files     applied\n" in offbeat("status", "--server", address).out
+    (tmp_path / "a.json").write_text("{")
+    with TemporaryDirectory() as place, running(place, "--schedules", str(tmp_path)) as address:
+        said = "files     not applied: schedules_not_applied in the engine's log says why\n"
+        assert said in offbeat("status", "--server", address).out
 
 
 def test_without_an_engine_the_exit_code_says_so(offbeat: Offbeat):
