@@ -79,10 +79,10 @@ async def _run(config: Config) -> int:
 
         engine.on_locked = take_address
         async with engine:
+            settle_interpreter()  # What is overdue is sent already while the files are read.
             directory = await _schedules_directory(engine, config)
             server = await start_server(engine.web_app(), listener)
             try:
-                settle_interpreter()
                 engine.pulse.on_beat = supervisor.beat
                 log.info("listening", on=server.listen)
                 supervisor.ready(f"listening on {server.listen}")
