@@ -7,7 +7,7 @@ and with it the same exit code.
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 import aiohttp
 
 from engine.cli.options import Server
+from engine.cli.progress import Advance, progress
 from engine.config import DEFAULT_PORT, Config
 from engine.core.errors import (
     ConfigError,
@@ -125,14 +126,18 @@ class Client:
             raise NoServer(f"the events of {self._server} broke off") from error
 
     def batch(
-        self, documents: Iterable[Mapping[str, Any]], *, dry_run: bool = False
+        self, documents: Collection[Mapping[str, Any]], *, dry_run: bool = False
     ) -> list[dict[str, Any]]:
         """Put schedules, each with its `name`, or try to; a result for each, in their order."""
         lines = b"".join(json.dumps(document).encode() + b"\n" for document in documents)
         headers = {"Content-Type": "application/x-ndjson"}
         # As a file: aiohttp sends large bytes in one piece, and warns of it.
         query = {"dry_run": "true"} if dry_run else {}
-        text = self._send("POST", "/v1/schedules:batch", query, headers, BytesIO(lines))
+        title = "comparing schedules" if dry_run else "storing schedules"
+        with progress(title, len(documents)) as advance:
+            text = self._send(
+                "POST", "/v1/schedules:batch", query, headers, BytesIO(lines), advance=advance
+            )
         return [_json(line) for line in text.splitlines()]
 
     def _send(
@@ -142,10 +147,15 @@ class Client:
         query: Mapping[str, object],
         headers: Mapping[str, str],
         data: bytes | BytesIO | None,
+        *,
+        advance: Advance = lambda _: None,
     ) -> str:
+        """The text of the answer; `advance` is told of its lines as they come."""
         params = {name: str(value) for name, value in query.items() if value is not None}
         try:
-            status, text = self._runner.run(self._exchange(method, path, params, headers, data))
+            status, text = self._runner.run(
+                self._exchange(method, path, params, headers, data, advance=advance)
+            )
         except aiohttp.ClientConnectorCertificateError as error:
             raise ConfigError(
                 f"--server {self._server}: {error.certificate_error}; "
@@ -184,12 +194,18 @@ class Client:
         params: Mapping[str, str],
         headers: Mapping[str, str],
         data: bytes | BytesIO | None,
+        *,
+        advance: Advance,
     ) -> tuple[int, str]:
         url = self._origin + path
         async with self._session.request(
             method, url, params=params, headers=headers, data=data, allow_redirects=False
         ) as response:
-            return response.status, await response.text()
+            content = bytearray()
+            async for part in response.content.iter_any():
+                content += part
+                advance(part.count(b"\n"))
+            return response.status, content.decode(errors="replace")
 
     async def _listen(
         self, path: str, params: Mapping[str, str], headers: Mapping[str, str]

@@ -10,6 +10,7 @@ from engine.cli.client import Client
 from engine.cli.following import Following, json_line, show_line
 from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import show_documents, show_json, show_table, talk
+from engine.cli.progress import progress
 from engine.core.identity import format_instant
 from engine.core.model import Outcome, State
 from engine.core.retry import GiveUp
@@ -188,7 +189,8 @@ def delete(*, server: Server, form: str, **which: Any) -> None:
 def _settle(action: str, server: Server, form: str, *, failed: bool, **which: Any) -> None:
     if not failed:
         raise click.UsageError(f"write --failed, and which failed runs to {action}")
-    with Client(server) as client:
+    title = "replaying runs" if action == "replay" else "deleting runs"
+    with Client(server) as client, progress(title, None):
         done = client.call("POST", f"/v1/runs:{action}", body=_body(**which))
     if form == "json":
         show_json(done)

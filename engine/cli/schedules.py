@@ -7,6 +7,7 @@ import click
 from engine.cli.client import Client, schedule_path
 from engine.cli.options import Server, document, example, identifier, instant, output, server
 from engine.cli.output import When, show_deleted, show_json, show_table, talk
+from engine.cli.progress import progress
 from engine.core.identity import format_instant
 
 
@@ -147,7 +148,8 @@ def backfill(
 ) -> None:
     """Run the past occurrences of the schedule NAME that have no run, spread over a while."""
     span = {"from": format_instant(from_ms), "to": format_instant(to_ms), "dry_run": dry_run}
-    with Client(server) as client:
+    # The engine answers when all are written, and does not say before how many are.
+    with Client(server) as client, progress("writing runs", None):
         done = client.call("POST", schedule_path(name, ":backfill"), body=span)
     if form == "json":
         show_json(done)
