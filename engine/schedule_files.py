@@ -107,7 +107,8 @@ def _parse(path: Path) -> Any:
     try:
         return _PARSERS[suffix](text)
     except ValueError as error:
-        raise Malformed(f"not {suffix[1:].upper()}: {error}") from None
+        form = "JSON, as standard input is" if path == STDIN else suffix[1:].upper()
+        raise Malformed(f"not {form}: {error}") from None
 
 
 def _text(path: Path) -> str:

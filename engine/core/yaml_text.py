@@ -49,6 +49,16 @@ class Ambiguous:
         )
 
 
+class Located(dict[str, Any]):
+    """A mapping of another program's document, and the line where it begins."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+
+
 def parse_yaml(text: str) -> Any:
     """The value of a text that is one document. Raises Malformed, with its line."""
     documents = _documents(text, strict=True)
@@ -64,7 +74,8 @@ def parse_yaml(text: str) -> Any:
 def parse_documents(text: str) -> Iterator[Document]:
     """Each document of a text, with its first line from 1; None for an empty one.
 
-    Of another program's files a part is read: what is ambiguous is `Ambiguous`, wherever it stands.
+    Of another program's files a part is read: what is ambiguous is `Ambiguous`, wherever it stands,
+    and mappings are `Located`.
     """
     return _documents(text, strict=False)
 
@@ -163,17 +174,23 @@ class _Values:
         raise self._error(node, f"the tag {node.tag} is not read")
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, Any]:
-        mapping: dict[str, Any] = {}
+        mapping: dict[str, Any] = {} if self._strict else Located(self._line(node))
         for key, value in node.value:
-            name = self.of(key, depth + 1)
-            if isinstance(name, Ambiguous):
-                raise Malformed(str(name))
-            if not isinstance(name, str):
-                raise self._error(key, "write names as text; put quotes around this one")
+            name = self._name(key, depth + 1)
             if name in mapping:
                 raise self._error(key, f"{name} appears twice")
             mapping[name] = self.of(value, depth + 1)
         return mapping
+
+    def _name(self, key: yaml.Node, depth: int) -> str:
+        name = self.of(key, depth)
+        if isinstance(name, Ambiguous) and (self._strict or name.word == "<<"):
+            raise Malformed(str(name))
+        if isinstance(key, yaml.ScalarNode) and not self._strict:
+            return str(key.value)  # Text or not: it names what others read.
+        if not isinstance(name, str):
+            raise self._error(key, "write names as text; put quotes around this one")
+        return name
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         text = node.value

@@ -24,7 +24,7 @@ from engine.core.document import (
 from engine.core.errors import Invalid, Malformed
 from engine.core.labels import LABELS_MAX, is_key, is_value
 from engine.core.model import DEFAULT_TENANT
-from engine.core.yaml_text import parse_documents
+from engine.core.yaml_text import Located, parse_documents
 from engine.imports.kubernetes_jobs import member, read_work
 from engine.imports.kubernetes_times import read_times
 from engine.imports.report import Import, Imported, Remark, merge
@@ -52,8 +52,8 @@ def read_manifests(text: str, *, timezone: str, target: str | None) -> Import:
     schedules: dict[str, Imported] = {}
     refused: list[tuple[int, str]] = []
     notes: list[tuple[int, str]] = []
-    for line, value in parse_documents(text):
-        for item in _items(value):
+    for begin, value in parse_documents(text):
+        for line, item in _items(begin, value):
             try:
                 document, said = _read(item, timezone, target)
                 _check_new(document["name"], schedules)
@@ -76,15 +76,16 @@ class _NoCronJob(Exception):
     """What an object is instead."""
 
 
-def _items(value: Any) -> Iterator[Any]:
+def _items(line: int, value: Any) -> Iterator[tuple[int, Any]]:
+    """The objects of a document, each with its line."""
     if value is None:
         return
     if isinstance(value, dict) and str(value.get("kind")) in ("List", "CronJobList"):
         items = value.get("items")
         for item in items if isinstance(items, list) else [Malformed("its items are no list")]:
-            yield from _items(item)
+            yield from _items(item.line if isinstance(item, Located) else line, item)
     else:
-        yield value
+        yield line, value
 
 
 def _read(item: Any, timezone: str, target: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:

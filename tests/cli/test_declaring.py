@@ -96,6 +96,8 @@ def test_apply_reads_an_export_from_its_input(asking, monkeypatch):
     text = b'{"schedules": {"a": {"every": 60, "target": {"url": "http://127.0.0.1:9/"}}}}'
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
     assert asking("apply", "-").err == "1 created\n"
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"schedules: {}\n")))
+    assert asking("apply", "-").err.startswith("offbeat: -: not JSON, as standard input is: ")
 
 
 def test_diff_shows_what_apply_would_change_and_exits_with_6(asking, file):

@@ -82,6 +82,15 @@ def test_of_others_documents_an_ambiguous_word_is_left_to_whoever_needs_it():
     assert str(value["mode"]).startswith("line 2: 0755 means different things")
 
 
+def test_of_others_documents_names_are_the_text_that_they_are_but_merges_are_refused():
+    [(_, value)] = parse_documents("on: a\n9000: b\n~: c\n")
+    assert value == {"on": "a", "9000": "b", "~": "c"}
+    [(_, error)] = parse_documents("a: &a {b: 1}\nc:\n  <<: *a\n")
+    assert str(error) == "line 3: << is not read; write the members out"
+    [(_, error)] = parse_documents("[a]: b\n")
+    assert "write names as text" in str(error)
+
+
 _SIGNS = ["y", "no", "Null", "~", "true", "<<", "=", "*a", "@b", "&c", "!d", "---", "-", "|"]
 _NUMBERS = ["010", "0o7", "0x1", "1e3", "1.5e3", ".5", "1_0", "2026-01-01", "12:30"]
 _WORDS = st.sampled_from([*_SIGNS, *_NUMBERS])

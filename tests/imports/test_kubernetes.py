@@ -64,6 +64,7 @@ def test_case_c18():
         "target": {},
     }
     assert (second["name"], second["cron"], second["timezone"]) == ("n2.a", "@hourly", "UTC")
+    assert [each.line for each in result.schedules] == [4, 8]
     [bad] = result.refused
     assert bad.lines == (16,)
     assert bad.text.startswith("line 21: not YAML: ")
@@ -239,6 +240,18 @@ def test_one_name_is_one_schedule_and_other_versions_are_refused():
     named_later = cron_job("x: 1").replace("name: a", "generateName: a-")
     assert "generateName names another at each apply" in refusal(named_later)
     assert "its items are no list" in refusal("kind: List\nitems: 1\n")
+
+
+def test_what_a_cluster_adds_to_a_manifest_and_what_else_a_file_holds_is_no_matter():
+    cluster = (
+        "{name: a, namespace: n, creationTimestamp: '2026-11-01T10:00:00Z', managedFields: [{time:"
+        " '2026-11-01T10:00:00Z', fieldsV1: {'f:spec': {.: {}, 'k:{\"name\":\"x\"}': {}}}}]}"
+    )
+    job = cron_job("suspend: false").replace("{name: a}", cluster)
+    config = "---\nkind: ConfigMap\ndata: {9000: default/web, on: x, mode: 0755}\n"
+    result = read(f"{job}status: {{lastScheduleTime: 2026-11-30T04:30:00Z}}\n{config}")
+    assert [each.document["name"] for each in result.schedules] == ["n.a"]
+    assert result.refused == ()
 
 
 def test_a_template_is_said_to_be_one():
