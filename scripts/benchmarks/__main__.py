@@ -19,6 +19,7 @@ from benchmarks.delivering import herd, paced
 from benchmarks.findings import Finding, print_finding, print_headings
 from benchmarks.hanging import hung, neighbours
 from benchmarks.machine import facts
+from benchmarks.painting import dashboard
 from benchmarks.planning import planner, wheel
 from benchmarks.starting import idle, recovery
 
@@ -35,6 +36,7 @@ STAGES: dict[str, Stage] = {
     "neighbours": neighbours,
     "hung": hung,
     "slowclients": slowclients,
+    "dashboard": dashboard,
 }
 
 

@@ -51,7 +51,7 @@ function options(sight, width, at) {
   return {
     width,
     height: HEIGHT,
-    padding: [18, 12, 0, 0],
+    padding: [18, 28, 0, 0],
     tzDate: (seconds) => globalThis.uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     legend: { show: false },
     cursor: { y: false, drag: { x: true, y: false } },

@@ -166,14 +166,18 @@ const versionsOf = ({ versions, tenant, keys_required: isKeyed }) =>
 /** The settings in force, after flags, environment, file and defaults. */
 function settingsOf(settings) {
   const row = ({ section, key, value, is_default: isDefault, purpose }) => [
-    h("code", { class: "instant" }, `${section}.${key}`),
-    h("span", { class: !isDefault && "changed" }, valueWords(value)),
+    h(
+      "div",
+      { class: "name" },
+      h("code", {}, `${section}.${key}`),
+      h("small", { class: "quiet" }, purpose),
+    ),
+    h("span", { class: isDefault ? null : "changed" }, valueWords(value)),
     isDefault ? h("span", { class: "quiet" }, "default") : "set",
-    h("span", { class: "quiet small" }, purpose),
   ];
   return panel(
     "Settings in force",
-    table("Settings in force", ["Setting", "Value", "From", "What it is for"], settings.map(row)),
+    table("Settings in force", ["Setting", "Value", "From"], settings.map(row)),
   );
 }
 
