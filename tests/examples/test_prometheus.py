@@ -1,45 +1,14 @@
 """The rules for Prometheus, and the metrics themselves, as promtool judges them."""
 
 import re
-import subprocess
 from pathlib import Path
 
-import pytest
-from prometheus_client.exposition import generate_latest
-
-from tests.simulation.world import World, put, simulate
+from tests.examples.promtool import promtool
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "prometheus"
 RULES = EXAMPLES / "offbeat.rules.yml"
 RULES_TEST = EXAMPLES / "offbeat.rules.test.yml"
 SUFFIX = re.compile(r"_(bucket|count|sum)$")
-
-
-def promtool(*arguments: str | Path, text: str = "") -> str:
-    """What it says, once it has found no fault; ./scripts/install-promtool brings it."""
-    done = subprocess.run(
-        ["promtool", *arguments],
-        check=False,
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-@pytest.fixture(scope="module")
-def scrape(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What /metrics says of an engine that has worked for a minute."""
-
-    async def main(world: World) -> str:
-        async with world.engine() as engine:
-            await put(engine, "s", every=10)
-            await world.clock.run_for(60_000)
-            return generate_latest(engine.registry).decode()
-
-    return simulate(main, tmp_path_factory.mktemp("scrape") / "data", "2026-11-30T12:00:00Z")
 
 
 def test_promtool_finds_no_fault_with_the_metrics(scrape: str) -> None:
