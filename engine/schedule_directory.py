@@ -9,13 +9,15 @@ All or nothing: a file that cannot be read, or a schedule that the engine refuse
 stored as it is, with a line in the log and `scheduler_schedules_directory_ok` at 0 until the
 files are mended. What is gone from the files is deleted if it carries the mark of this mechanism
 (`core/schedule_set.py`), and a directory without schedules, which is most often a volume that is
-not mounted, deletes nothing. Between changes of the files the API is free to change schedules.
+not mounted, deletes nothing. An `at` that is past and has no schedule, any more or on a new volume,
+stands in no other's way: it is left out. Between changes of the files the API is free to change
+schedules.
 """
 
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +30,7 @@ from engine.core.errors import Fault, Invalid, Malformed, OffbeatError
 from engine.core.fields import FAULTS_MAX
 from engine.core.json_text import parse_json
 from engine.core.labels import ScheduleFilter, read_selector
-from engine.core.model import Draft, Schedule
+from engine.core.model import AtTrigger, Draft, Schedule
 from engine.core.schedule_set import SET_LABEL, mark, strays
 from engine.schedule_files import SUFFIXES, read_files
 
@@ -123,7 +125,7 @@ class SchedulesDirectory:
     async def _apply(self, seen: Look) -> None:
         try:
             documents = await asyncio.to_thread(self._read, seen)
-            deleted = await self._put(documents)
+            past, deleted = await self._put(documents)
         except OffbeatError as error:
             self._ok.set(0)
             self._applied = None
@@ -134,7 +136,7 @@ class SchedulesDirectory:
             return
         self._ok.set(1)
         self._applied, self._said = seen, None
-        log.info("schedules_applied", declared=len(documents), deleted=deleted)
+        log.info("schedules_applied", declared=len(documents), past=past, deleted=deleted)
 
     def _read(self, seen: Look) -> dict[str, bytes]:
         """The documents of all files by name, as JSON. Raises Invalid with every fault.
@@ -161,35 +163,42 @@ class SchedulesDirectory:
             text = f"{self._directory}: {count:,} {unit}; a directory that is followed has {most:,}"
             raise Invalid(Fault("", f"{text} at most, and offbeat apply takes more"))
 
-    async def _put(self, documents: Mapping[str, bytes]) -> int:
-        """Put all or none; then delete what the files do not have any more: how many."""
+    async def _put(self, documents: Mapping[str, bytes]) -> tuple[int, int]:
+        """Put all or none, and delete what the files do not have any more: how many were left out
+        since they are past, and how many deleted."""
         marked = {
             schedule.definition.name: (schedule.definition.labels[SET_LABEL], schedule.revision)
             async for schedule in self._marked()
         }
         sets = ((name, its_set) for name, (its_set, _) in marked.items())
         left = strays(documents, sets, SET_NAME)
-        for dry_run in (True, False):
-            await self._put_parts(documents, dry_run=dry_run)
+        past = await self._put_parts(documents, marked, dry_run=True)
+        await self._put_parts(documents, marked, dry_run=False)
         for name in left:
             await self._schedules.delete(name, if_match=marked[name][1])
-        return len(left)
+        return past, len(left)
 
-    async def _put_parts(self, documents: Mapping[str, bytes], *, dry_run: bool) -> None:
-        """Put them a few at a time. Raises Invalid with the faults of all, else what stopped it."""
+    async def _put_parts(
+        self, documents: Mapping[str, bytes], stored: Container[str], *, dry_run: bool
+    ) -> int:
+        """Put them a few at a time; how many are past. Raises Invalid with the faults of all."""
         faults: list[Fault] = []
+        past = 0
         rest = iter(documents.items())
         while part := dict(islice(rest, PUT_AT_ONCE)):
             drafts, unread = await asyncio.to_thread(self._drafts, part)
             faults += unread
             results = await self._schedules.put_many(drafts, dry_run=dry_run)
             for draft, result in zip(drafts, results, strict=True):
-                if isinstance(result, Invalid):
+                if _is_past(draft, result) and draft.definition.name not in stored:
+                    past += 1
+                elif isinstance(result, Invalid):
                     faults += _named(draft.definition.name, result)
                 elif isinstance(result, OffbeatError):
                     raise result
         if faults:
             raise Invalid(*faults[:FAULTS_MAX])
+        return past
 
     def _drafts(self, documents: Mapping[str, bytes]) -> tuple[list[Draft], list[Fault]]:
         """What they say; and what is wrong with those that say nothing."""
@@ -230,6 +239,13 @@ def _look(directory: Path) -> Look:
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
     return tuple((path.name, s.st_ino, s.st_size, s.st_mtime_ns) for path, s in files)
+
+
+def _is_past(draft: Draft, result: object) -> bool:
+    # Of a text that could be read, nothing else is refused at its `at`.
+    if not isinstance(draft.definition.trigger, AtTrigger) or not isinstance(result, Invalid):
+        return False
+    return all(fault.pointer == "/at" for fault in result.faults)
 
 
 def _named(name: str, error: Invalid) -> Iterator[Fault]:

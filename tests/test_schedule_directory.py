@@ -195,6 +195,27 @@ def test_the_faults_of_all_files_are_told_at_once_up_to_a_bound(tmp_path: Path):
     keep(scene, tmp_path)
 
 
+def test_an_instant_that_is_past_stands_in_nobodys_way_unless_it_would_change_a_schedule(
+    tmp_path: Path,
+):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        past = {"at": "2020-01-01T00:00:00Z", "target": TARGET}
+        write(files / "a.json", a=60)
+        (files / "b.json").write_text(json.dumps({"schedules": {"b": past}}))
+        with capture_logs() as lines:
+            await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60}, 1)
+        assert [line["past"] for line in lines] == [1]
+        (files / "b.json").write_text(json.dumps({"schedules": {"b": past, "a": past}}))
+        (files / "a.json").unlink()
+        assert "/a/at: is more than ten seconds past" in await refusal(directory)
+        metadata = {**past, "target": {"url": "http://169.254.169.254/"}}
+        (files / "b.json").write_text(json.dumps({"schedules": {"b": metadata}}))
+        assert "/b/target/url: " in await refusal(directory)
+
+    keep(scene, tmp_path)
+
+
 def test_the_collector_works_again_whatever_became_of_the_files(tmp_path: Path):
     async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
         for content in ("{", '{"schedules": {}}'):
