@@ -7,9 +7,9 @@ window (RFC 5681 §3.1): half of a rate that nobody used asks nobody to slow dow
 
 A 429 speaks for the whole receiver. A 503 may speak for one of its replicas: one among many
 successes is that run's bad luck, and to halve for each of them would starve a flow whose receiver
-refuses an eighth at any pace. So they count when they are a good part of what was answered, which
-an overload is quick to bring about (adaptive throttling, as in chapter 21 of Google's "Site
-Reliability Engineering", looks at the same share).
+refuses an eighth at any pace. So they count when at least every other attempt ends with one, which
+is the share from which on Google's clients hold back (adaptive throttling with K = 2, "Site
+Reliability Engineering", chapter 21).
 """
 
 import re
@@ -28,8 +28,10 @@ PARALLELISM = 20
 """Attempts of one flow under way at once, by default: at 20 ms a request they carry 1,000 a
 second."""
 
-UNAVAILABLE_SHARE = 4
-"""So many times the answers 503 of the last one to two seconds must reach the starts of as long."""
+UNAVAILABLE_SHARE = 2
+"""So many times the answers 503 of the last one to two seconds make up the starts of as long, at
+least. From every fourth on, a receiver that refused an eighth at random was halved by chance again
+and again."""
 
 FASTEST_REQUEST_MS = 20
 """A throttled rate above what the parallelism carries at this pace holds nothing back, and ends."""
