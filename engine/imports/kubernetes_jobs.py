@@ -12,6 +12,7 @@ when a container names options or an address and no command.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from engine.core.policy_document import ATTEMPTS_MAX
@@ -81,10 +82,31 @@ def job_containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _words(container: Mapping[str, Any]) -> list[str]:
     """What the container runs."""
-    command, args = _texts(container, "command"), _texts(container, "args")
+    command, args = (
+        [_REFERENCE.sub(partial(_expanded, container), word) for word in _texts(container, name)]
+        for name in ("command", "args")
+    )
     if not command and args and _is_for_curl(args[0]) and _is_curl(container.get("image")):
         return ["curl", *args]
     return command + args
+
+
+# kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables
+_REFERENCE = re.compile(r"\$?\$\(([-._a-zA-Z0-9]+)\)")
+
+
+def _expanded(container: Mapping[str, Any], reference: re.Match[str]) -> str:
+    """What Kubernetes puts in the place of $(NAME): what it does not know stays."""
+    text, name = reference[0], reference[1]
+    if text.startswith("$$"):
+        return text[1:]
+    values = {each["name"]: each.get("value") for each in _variables(container)}
+    value = values.get(name)
+    if isinstance(value, str) and "$(" not in value:
+        return value
+    if name in values or container.get("envFrom"):
+        raise NotPlain(f"the value of {name} is not in the manifest")
+    return text
 
 
 def _is_for_curl(word: str) -> bool:
@@ -104,8 +126,6 @@ def _web_call(words: list[str]) -> WebCall:
         raise NotPlain("the image says what runs")
     if len(words) == 3 and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "-ec"):
         words = read_words(words[2])
-    elif any("$(" in word for word in words):
-        raise NotPlain("Kubernetes would expand a $(…) in it")
     program = words[0].rpartition("/")[2] if words else ""
     if program not in _PROGRAMS:
         raise NotPlain(f"it runs {program or 'nothing'}")

@@ -211,6 +211,19 @@ def test_an_image_of_curl_runs_curl_on_its_arguments(image: str):
     assert "since it runs -X" in refusal(cron_job("x: 1", other), target=None)
 
 
+def test_variables_with_a_value_stand_in_the_call_and_secrets_make_it_none():
+    pod = (
+        "{containers: [{image: curl, env: [{name: HOST, value: web}, {name: TOKEN, valueFrom:"
+        " {secretKeyRef: {name: s, key: k}}}], args: ['http://$(HOST)/$$(HOST)/$(OTHER)']}]}"
+    )
+    target = one(cron_job("x: 1", pod), target=None)["target"]
+    assert target["url"] == "http://web/$(HOST)/$(OTHER)"
+    secret = cron_job("x: 1", pod.replace("$(OTHER)", "$(TOKEN)"))
+    said = "a: no web call, since the value of TOKEN is not in the manifest"
+    assert refusal(secret, target=None).startswith(said)
+    assert one(secret)["target"]["json"]["args"] == ["http://$(HOST)/$$(HOST)/$(TOKEN)"]
+
+
 def test_a_script_is_a_call_when_it_has_one_line_that_runs():
     script = "# the nightly\\ncurl -s \\\\\\n  -X POST http://web/tick # now\\n"
     pod = f'{{containers: [{{image: a, command: [sh, -c], args: ["{script}"]}}]}}'
