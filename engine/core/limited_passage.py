@@ -2,6 +2,10 @@
 
 What a limited flow lets through joins the runs of all other flows before the bucket. Delays count
 from `fire_after` on, wherever a run is held: a receiver that is asked late is asked late.
+
+The bucket is one line here, where the engine serves tenants and flows in turn. Its curve is the
+same, but a limited flow that has more than its turn of a herd falls behind its limit until the
+others have left: at most by as long as they keep the bucket busy.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
