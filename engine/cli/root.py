@@ -4,6 +4,7 @@ An error is one line on stderr and never a traceback; data alone is on stdout.
 """
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -118,6 +119,13 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         return load(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, 1)):
+            ctx.fail(f"no command {args[0]!r}: did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

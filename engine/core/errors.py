@@ -10,6 +10,14 @@ from dataclasses import dataclass
 from engine.core.identity import format_instant
 from engine.core.model import CountedRange
 
+NO_SCHEDULE = (
+    "there is no such schedule: GET /v1/schedules (offbeat schedules) lists those that there are"
+)
+NO_TENANT = (
+    "there is no such tenant: GET /v1/tenants (offbeat tenant list) lists those that there are"
+)
+NO_KEY = "there is no such key: GET /v1/keys (offbeat key list) lists those that there are"
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:

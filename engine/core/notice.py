@@ -13,7 +13,7 @@ gives the same bytes: what has been told is known by them.
 
 from typing import Any, Literal, NamedTuple
 
-from engine.core.errors import NotFound
+from engine.core.errors import NO_SCHEDULE, NotFound
 from engine.core.identity import MAX_INSTANT_MS, format_instant, schedule_id
 from engine.core.json_text import compact_json
 from engine.core.model import AtTrigger, Definition, Target
@@ -96,5 +96,5 @@ def identify(tenant: str, name: str) -> str:
     Raises `NotFound` for their name.
     """
     if name == NOTICES:
-        raise NotFound("there is no such schedule")
+        raise NotFound(NO_SCHEDULE)
     return schedule_id(tenant, name)

@@ -27,7 +27,7 @@ from engine.core.access import (
     mint_key,
 )
 from engine.core.bucket import TokenBucket
-from engine.core.errors import Conflict, LimitReached, NotFound, OffbeatError, Unavailable
+from engine.core.errors import NO_KEY, Conflict, LimitReached, NotFound, OffbeatError, Unavailable
 from engine.core.once import Once, Record
 
 KEYS_MAX = 10_000
@@ -172,7 +172,7 @@ class Keys:
         """Forget a key at once. Raises `NotFound`; `Conflict` for the last way in."""
         key = self._keys.get(key_id)
         if key is None:
-            raise NotFound("there is no such key")
+            raise NotFound(NO_KEY)
         admins = sum(key.scope is Scope.ADMIN for key in self._keys.values())
         if key.scope is Scope.ADMIN and admins == 1 and self._of_file is None:
             raise Conflict("this is the last admin key: create another one first")

@@ -67,4 +67,6 @@ class Notices:
 
 
 def _nobody() -> NotFound:
-    return NotFound("nobody is told of failures: PUT /v1/notices names a target")
+    return NotFound(
+        "nobody is told of failures: PUT /v1/notices (offbeat notices set) names a target"
+    )

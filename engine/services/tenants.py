@@ -7,7 +7,7 @@ import structlog
 
 from engine.clock import Clock
 from engine.core.access import INTERVAL_SECONDS_MIN, Quotas, Tenant
-from engine.core.errors import Conflict, LimitReached, NotFound
+from engine.core.errors import NO_TENANT, Conflict, LimitReached, NotFound
 
 TENANTS_MAX = 10_000
 """Tenants of one node: their quotas are in memory, and each costs the fair queue its turn."""
@@ -92,7 +92,7 @@ class Tenants:
         if name == self._own:
             raise Conflict("this is the tenant of the engine's own settings")
         if name not in self._quotas:
-            raise NotFound("there is no such tenant")
+            raise NotFound(NO_TENANT)
         await self._store.delete(name, if_match=if_match)
         self._know(name, Quotas())
         del self._quotas[name]

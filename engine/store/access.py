@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.access import SCHEDULES_MAX, ApiKey, Quotas, Scope, Tenant
-from engine.core.errors import ConfigError, Conflict, LimitReached, NotFound
+from engine.core.errors import NO_KEY, NO_TENANT, ConfigError, Conflict, LimitReached, NotFound
 from engine.core.once import Record
 from engine.core.revision import NOTHING, check_revision
 from engine.store import answers
@@ -123,7 +123,7 @@ def get_tenant(db: sqlite3.Connection, name: str) -> Tenant:
     """One tenant. Raises `NotFound`."""
     row = db.execute(SQL["get_tenant"], (name,)).fetchone()
     if row is None:
-        raise NotFound("there is no such tenant")
+        raise NotFound(NO_TENANT)
     return _tenant(row)
 
 
@@ -185,7 +185,7 @@ def add_key(db: sqlite3.Connection, key: ApiKey) -> None:
 def remove_key(db: sqlite3.Connection, key_id: str) -> None:
     """Delete a key. Raises `NotFound`."""
     if not db.execute(SQL["delete_key"], (key_id,)).rowcount:
-        raise NotFound("there is no such key")
+        raise NotFound(NO_KEY)
 
 
 def _tenant(row: Sequence[Any]) -> Tenant:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import orjson
 
-from engine.core.errors import NotFound
+from engine.core.errors import NO_SCHEDULE, NotFound
 from engine.core.failures import Cause, Failed, Failures, add_failed
 from engine.core.flow import default_key
 from engine.core.model import RunTrigger, State
@@ -114,7 +114,7 @@ def _row_of(db: sqlite3.Connection, which: Selection) -> int | None:
     key = {"public_id": which.schedule_id, "tenant": which.tenant}
     found = db.execute(SQL["get_schedule_row"], key).fetchone()
     if found is None:
-        raise NotFound("there is no such schedule")
+        raise NotFound(NO_SCHEDULE)
     return int(found[0])
 
 

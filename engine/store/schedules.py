@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from engine.core.credentials import keep_credentials
-from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError
+from engine.core.errors import NO_SCHEDULE, Conflict, Fault, Invalid, NotFound, OffbeatError
 from engine.core.flow import default_key
 from engine.core.missed import MISSED_AFTER_MS
 from engine.core.model import (
@@ -90,7 +90,7 @@ def get(db: sqlite3.Connection, public_id: str) -> Schedule:
     """The schedule; raises `NotFound` when there is none or it was deleted."""
     row = find_row(db, public_id)
     if row is None or row["deleted_at"] is not None:
-        raise NotFound("there is no such schedule")
+        raise NotFound(NO_SCHEDULE)
     schedule = schedule_of(row)
     if schedule is None:
         raise Conflict(

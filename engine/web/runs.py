@@ -226,7 +226,9 @@ def _read_id(request: web.Request) -> tuple[str, int]:
     try:
         return schedule, parse_instant(instant)
     except ValueError:
-        raise NotFound("a run's id is <schedule_id>@<scheduled_for>") from None
+        raise NotFound(
+            "a run's id is <schedule_id>@<scheduled_for>: GET /v1/runs (offbeat runs -o json)"
+        ) from None
 
 
 def _instant(ms: int | None) -> str | None:

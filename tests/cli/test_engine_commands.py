@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine.core.errors import NO_SCHEDULE
 from tests.cli.conftest import Offbeat, Result, running
 
 LOOKS_MAX = 2_000
@@ -107,7 +108,7 @@ def test_schedules_are_listed_shown_rested_woken_and_deleted(apply: Any, asking:
     assert asking("schedules", "resume", "gone-soon").err.startswith("gone-soon fires next at 2")
     assert asking("schedules", "delete", "gone-soon").err == "gone-soon is gone\n"
     gone = asking("schedules", "delete", "gone-soon")
-    assert (gone.code, gone.err) == (4, "offbeat: there is no such schedule\n")
+    assert (gone.code, gone.err) == (4, f"offbeat: {NO_SCHEDULE}\n")
     assert "gone-soon" not in [d["name"] for d in json.loads(asking("schedules", "-o", "json").out)]
 
 

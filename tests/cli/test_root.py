@@ -79,7 +79,9 @@ NOON = "2026-11-30T12:00:00Z"
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nxet"], 2, "nxet"),
+        (["nxet"], 2, "no command 'nxet': did you mean next?"),
+        (["zzz"], 2, "No such command 'zzz'"),
+        (["--zzz"], 2, "No such option"),
         (["next"], 2, "Missing argument 'EXPR'"),
         (["next", "* * * * *", "--count", "0"], 2, "--count"),
         (["next", "61 * * * *"], 2, "cron: "),
