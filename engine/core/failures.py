@@ -5,7 +5,7 @@ members of the filter by which failed runs are replayed and deleted, so a group 
 group that can be replayed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -44,7 +44,7 @@ class Cause(NamedTuple):
     status: int | None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class FailuresOfSchedule:
     """A schedule's part in a group."""
 
@@ -54,30 +54,37 @@ class FailuresOfSchedule:
     newest_ms: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Failures:
-    """A group; `error` is its newest run's."""
+    """A group; `error` is its newest run's, `worst` are the schedules with the most runs.
+
+    Both are kept as runs are counted: to sort a hundred thousand schedules afterwards would hold
+    the interpreter.
+    """
 
     cause: Cause
     error: str | None = None
     runs: int = 0
+    newest_ms: int = 0
+    worst: list[FailuresOfSchedule] = field(default_factory=list)
     by_schedule: dict[str, FailuresOfSchedule] = field(default_factory=dict)
 
     def add(self, failed: Failed) -> None:
+        """Count runs, newer ones first."""
         if not self.runs:
-            self.error = failed.error
+            self.error, self.newest_ms = failed.error, failed.newest_ms
         self.runs += failed.runs
-        part = self.by_schedule.setdefault(
-            failed.schedule_id,
-            FailuresOfSchedule(schedule_id=failed.schedule_id, schedule_name=failed.schedule_name),
-        )
+        part = self.by_schedule.get(failed.schedule_id)
+        if part is None:
+            part = self.by_schedule[failed.schedule_id] = FailuresOfSchedule(
+                schedule_id=failed.schedule_id, schedule_name=failed.schedule_name
+            )
         part.runs += failed.runs
         part.newest_ms = max(part.newest_ms, failed.newest_ms)
-
-    def worst(self) -> Sequence[FailuresOfSchedule]:
-        """The schedules with the most runs, these first."""
-        parts = sorted(self.by_schedule.values(), key=lambda part: (-part.runs, part.schedule_name))
-        return parts[:SCHEDULES_NAMED_MAX]
+        if part not in self.worst:
+            self.worst.append(part)
+        self.worst.sort(key=lambda one: (-one.runs, one.schedule_name))
+        del self.worst[SCHEDULES_NAMED_MAX:]
 
 
 def add_failed(groups: dict[Cause, Failures], page: Iterable[Failed]) -> None:

@@ -29,7 +29,7 @@ HISTORY_PAGE_RUNS = 2_000
 meant, 10 ms when all are."""
 
 FAILED_PAGE_RUNS = 1_000
-"""Failed runs counted in one query: some 5 ms of the reader's thread."""
+"""Failed runs counted in one query: 7 ms of the reader's thread at the median."""
 
 _END = 2**62
 

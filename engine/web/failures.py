@@ -1,6 +1,8 @@
 """`/v1/failures`: failed runs by target and error, to see what one replay would mend."""
 
+import asyncio
 from collections.abc import Sequence
+from heapq import nlargest
 from typing import TypedDict
 
 from aiohttp import web
@@ -57,9 +59,13 @@ async def list_failures(request: web.Request) -> web.Response:
     `host`, `reason`, `outcome` and `status` are members of the filter of `/v1/runs:replay`.
     """
     grouped = await engine_of(request).dead_letters.grouped()
+    # Beside the loop: every target may have a host of its own.
+    largest = await asyncio.to_thread(
+        nlargest, GROUPS_MAX, grouped.groups, lambda group: group.runs
+    )
     return json_response(
         {
-            "data": list(map(_document, grouped.groups[:GROUPS_MAX])),
+            "data": list(map(_document, largest)),
             "groups": len(grouped.groups),
             "runs": grouped.runs,
             "complete": grouped.complete,
@@ -68,14 +74,13 @@ async def list_failures(request: web.Request) -> web.Response:
 
 
 def _document(group: Failures) -> FailuresDocument:
-    newest_ms = max(part.newest_ms for part in group.by_schedule.values())
     return {
         **group.cause._asdict(),  # type: ignore[typeddict-item]  # Its fields have these names.
         "error": group.error,
         "runs": group.runs,
-        "newest_scheduled_for": format_instant(newest_ms),
+        "newest_scheduled_for": format_instant(group.newest_ms),
         "schedules": len(group.by_schedule),
-        "worst": list(map(_part, group.worst())),
+        "worst": list(map(_part, group.worst)),
     }
 
 
