@@ -21,7 +21,7 @@ from typing import Any
 
 from engine.core.errors import Fault, Invalid, Malformed
 from engine.core.fields import unknown_name
-from engine.core.json_text import exact_float
+from engine.core.json_text import DEPTH_MAX, exact_float
 from engine.core.yaml_text import parse_yaml
 
 STDIN = Path("-")
@@ -109,6 +109,8 @@ def _parse(path: Path) -> Any:
     except ValueError as error:
         form = "JSON, as standard input is" if path == STDIN else suffix[1:].upper()
         raise Malformed(f"not {form}: {error}") from None
+    except RecursionError:
+        raise Malformed(_DEEP) from None
 
 
 def _text(path: Path) -> str:
@@ -141,15 +143,18 @@ def _each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(members)
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has no word for, as text."""
+def _plain(value: Any, depth: int = 0) -> Any:
+    """What JSON has no word for, as text. Raises Malformed, as the API would, for what is deep."""
+    if depth > DEPTH_MAX:
+        raise Malformed(_DEEP)
     if isinstance(value, dict):
-        return {name: _plain(member) for name, member in value.items()}
+        return {name: _plain(member, depth + 1) for name, member in value.items()}
     if isinstance(value, list):
-        return [_plain(member) for member in value]
+        return [_plain(member, depth + 1) for member in value]
     return value.isoformat() if isinstance(value, datetime | date | time) else value
 
 
+_DEEP = f"nested deeper than {DEPTH_MAX} levels"
 _PARSERS: dict[str, Callable[[str], Any]] = {
     ".toml": _parse_toml,
     ".json": _parse_json,

@@ -99,7 +99,8 @@ def test_bad_files_leave_the_last_good_state_until_they_are_mended(tmp_path: Pat
     async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
         write(files / "a.json", a=60)
         await directory.start()
-        for broken in ("{", '{"schedules": {"b": {"every": 0, "target": {"url": "http://h"}}}}'):
+        refused = '{"schedules": {"b": {"every": 0, "target": {"url": "http://h"}}}}'
+        for broken in ("{", refused, '{"schedules": ' + "[" * 50_000):
             (files / "b.json").write_text(broken)
             await directory.start()
             assert (await stored(engine), ok(engine)) == ({"a": 60}, 0)

@@ -50,6 +50,9 @@ def test_toml_times_become_text(tmp_path: Path):
         ("a.yaml", "", "it declares nothing; write one table, schedules"),
         ("a.yaml", "schedules:\n  a: {every: 010}\n", "line 2: 010 means different things"),
         ("a.yml", "schedules: {a: {}, a: {}}", "line 1: a appears twice"),
+        ("a.toml", f"[schedules.a]\nx = {'[' * 5_000}", "nested deeper than 32 levels"),
+        ("a.toml", f"[schedules.a]\n{'x.' * 5_000}x = 1", "nested deeper than 32 levels"),
+        ("a.json", f'{{"schedules": {{"a": {"[" * 50_000}', "nested deeper than 32 levels"),
         ("a.txt", "", "end in .toml, .json, .yaml or .yml"),
     ],
 )
