@@ -14,7 +14,8 @@ from tests.cli.test_root import ALL
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])  # docs/reference is made.
 BLOCK = re.compile(r"^ *```(\S*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-OF_A_SHELL = {"", "sh", "console"}
+TYPED = {"", "sh", "console"}
+OF_THE_SHELL = set("();<>|&")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -39,17 +40,15 @@ def test_what_does_not_exist_is_found(line: str, found: list[str]) -> None:
 
 def typed(text: str) -> Iterator[list[str]]:
     """The words after `offbeat` in the blocks of a page, up to what is the shell's own."""
-    blocks = (block for language, block in BLOCK.findall(text) if language in OF_A_SHELL)
+    blocks = (block for language, block in BLOCK.findall(text) if language in TYPED)
     for block in blocks:
         for line in re.findall(r"^.*\boffbeat .*$", block.replace("\\\n", ""), re.MULTILINE):
-            lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+            lexer = shlex.shlex(line, posix=True, punctuation_chars="".join(OF_THE_SHELL))
             lexer.whitespace_split = True
             words = list(lexer)
             for place, word in enumerate(words):
                 if word == "offbeat":
-                    yield list(
-                        takewhile(lambda word: not set(word) & set("();<>|&"), words[place + 1 :])
-                    )
+                    yield list(takewhile(lambda word: set(word) - OF_THE_SHELL, words[place + 1 :]))
 
 
 def faults(line: list[str]) -> Iterator[str]:

@@ -12,6 +12,16 @@ from engine.core.identity import format_instant
 
 BIN_SECONDS_MAX = 3_600
 
+bin_seconds = click.option(
+    "--bin",
+    "bin_s",
+    type=click.IntRange(1, BIN_SECONDS_MAX),
+    metavar="SECONDS",
+    default=60,
+    show_default=True,
+    help="Seconds that are counted together.",
+)
+
 
 @click.command(
     "forecast",
@@ -22,15 +32,7 @@ BIN_SECONDS_MAX = 3_600
 )
 @click.option("--from", "from_ms", type=instant, help="From this instant on (default now).")
 @click.option("--to", "to_ms", type=instant, help="Before this one (default a day later).")
-@click.option(
-    "--bin",
-    "bin_s",
-    type=click.IntRange(1, BIN_SECONDS_MAX),
-    metavar="SECONDS",
-    default=60,
-    show_default=True,
-    help="Seconds that are counted together.",
-)
+@bin_seconds
 @server
 @output
 def command(

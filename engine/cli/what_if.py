@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client
-from engine.cli.forecast import show_forecast
+from engine.cli.forecast import bin_seconds, show_forecast
 from engine.cli.options import Server, example, instant, output, server
 from engine.cli.output import show_json, show_sentence, talk
 from engine.core.herd_document import ADDED_SCHEDULES_MAX, RATE_MAX
@@ -44,6 +44,7 @@ from engine.core.population import OFFSET_SECONDS_MAX
 )
 @click.option("--from", "from_ms", type=instant, help="From this instant on (default now).")
 @click.option("--to", "to_ms", type=instant, help="Before this one (default a day later).")
+@bin_seconds
 @server
 @output
 def command(
@@ -55,6 +56,7 @@ def command(
     timetables: tuple[str, ...],
     from_ms: int | None,
     to_ms: int | None,
+    bin_s: int,
     server: Server,
     form: str,
 ) -> None:
@@ -67,6 +69,7 @@ def command(
         "timetables": list(timetables) or None,
         "from": None if from_ms is None else format_instant(from_ms),
         "to": None if to_ms is None else format_instant(to_ms),
+        "bin": bin_s,
     }
     with Client(server) as client:
         answer = client.call("POST", "/v1/herd/what-if", body=body)

@@ -52,6 +52,15 @@ def test_a_forecast_as_json_is_the_apis_document(asking: Offbeat):
     assert (document["verdict"], len(document["backlog"])) == ("met", 24)
 
 
+def test_a_what_if_counts_by_the_second_where_it_is_asked_to(asking: Offbeat):
+    span = ("--from", "2099-01-01T00:00:00Z", "--to", "2099-01-01T00:02:00Z")
+    document = json.loads(
+        asking("what-if", "--jitter", "60", *span, "--bin", "1", "-o", "json").out
+    )
+    assert document["then"]["bin_seconds"] == 1
+    assert len(document["then"]["curves"]["planned"]["runs"]) == 120
+
+
 def test_a_what_if_tells_the_least_jitter_and_rate(asking: Offbeat):
     result = asking(
         "what-if", "--jitter", "120", "--rate", "2000", "--burst", "9", "--add", "50000"
