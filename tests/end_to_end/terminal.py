@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-_STYLE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_TOKEN = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
 _DONE = re.compile(rb"\x1e(\d+)\x1e")
 COLUMNS = 100
 
@@ -57,11 +57,28 @@ class Terminal:
         self._shell.stdin.flush()
 
     def result(self, *, seconds: float) -> tuple[int, str]:
-        """The exit code of what was typed, and what it printed, without colours."""
+        """The exit code of what was typed, and what is then to be seen of what it printed."""
         end = time.monotonic() + seconds
         seen = b""
         while (done := _DONE.search(seen)) is None:
             ready, _, _ = select.select([self._screen], [], [], max(0, end - time.monotonic()))
             assert ready, f"not done within {seconds:g} s; until then: {seen.decode()}"
             seen += os.read(self._screen, 65_536)
-        return int(done[1]), _STYLE.sub(b"", seen[: done.start()]).decode()
+        return int(done[1]), on_screen(seen[: done.start()].decode())
+
+
+def on_screen(written: str) -> str:
+    """What is left to see: a progress bar that went over itself and was wiped away is not."""
+    lines, row, column = [""], 0, 0
+    for number, control, end, text in _TOKEN.findall(written):
+        if control == "A":  # Up; colours and the like show nothing.
+            row = max(0, row - int(number or 1))
+        elif control == "K":
+            lines[row] = "" if number == "2" else lines[row][:column]
+        elif end:
+            row, column = row + (end == "\n"), 0
+        elif text:
+            lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
+            column += len(text)
+        lines += [""] * (row + 1 - len(lines))
+    return "\n".join(lines)

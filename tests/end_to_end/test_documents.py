@@ -94,6 +94,7 @@ def test_a_document_that_is_wrong_is_found_out(document: str, fault: str, tmp_pa
         "Save as `x.json`:\n\n```json\n{}\n```\n\n```console\n$ cat x.json\n{}\n```\n",
         "```console\n$ for i in 1 2; do\n>   echo $i\n> done\n1\n2\n```\n",
         "```console\n$ date -u +%FT%TZ\n2026-11-30T12:00:00Z\n```\n",
+        "```console\n$ printf '1 %%\\r9 %%\\n\\033[1A\\033[2K\\033[1mdone\\033[0m\\n'\ndone\n```\n",
         "```console\n$ (sleep 0.2; echo late >log) & touch log\n$ cat log\nlate\n```\n",
         "```console\n$ no-such-program   # needs no-such-program\nnever seen\n```\n",
     ],
