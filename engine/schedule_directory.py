@@ -32,7 +32,7 @@ from engine.core.json_text import parse_json
 from engine.core.labels import ScheduleFilter, read_selector
 from engine.core.model import AtTrigger, Draft, Schedule
 from engine.core.schedule_set import SET_LABEL, mark, strays
-from engine.schedule_files import SUFFIXES, read_files
+from engine.schedule_files import SUFFIXES, find_places, read_files
 
 SET_NAME = "schedules-directory"
 """The mark of what came from the directory."""
@@ -130,9 +130,9 @@ class SchedulesDirectory:
             self._ok.set(0)
             self._applied = None
             self._looks_left = LOOKS_BEFORE_RETRY
-            if str(error) != self._said:
-                log.warning("schedules_not_applied", reason=str(error))
-            self._said = str(error)
+            if (reason := _reason(error)) != self._said:
+                log.warning("schedules_not_applied", reason=reason)
+            self._said = reason
             return
         self._ok.set(1)
         self._applied, self._said = seen, None
@@ -197,8 +197,19 @@ class SchedulesDirectory:
                 elif isinstance(result, OffbeatError):
                     raise result
         if faults:
-            raise Invalid(*faults[:FAULTS_MAX])
+            raise Invalid(*await asyncio.to_thread(self._placed, faults[:FAULTS_MAX]))
         return past
+
+    def _placed(self, faults: Sequence[Fault]) -> list[Fault]:
+        """The faults of schedules, each with the place of its schedule before it."""
+        assert not isinstance(self._seen, str | None), "its files have been read"
+        names = [fault.pointer.split("/")[1] for fault in faults]
+        found = find_places(names, [self._directory / name for name, *_ in self._seen])
+        places = [f"{found[name]}: " if name in found else "" for name in names]
+        return [
+            Fault(place + fault.pointer.removeprefix("/"), fault.detail)
+            for place, fault in zip(places, faults, strict=True)
+        ]
 
     def _drafts(self, documents: Mapping[str, bytes]) -> tuple[list[Draft], list[Fault]]:
         """What they say; and what is wrong with those that say nothing."""
@@ -246,6 +257,12 @@ def _is_past(draft: Draft, result: object) -> bool:
     if not isinstance(draft.definition.trigger, AtTrigger) or not isinstance(result, Invalid):
         return False
     return all(fault.pointer == "/at" for fault in result.faults)
+
+
+def _reason(error: OffbeatError) -> str:
+    if not isinstance(error, Invalid):
+        return str(error)
+    return "; ".join(f"{f.pointer}: {f.detail}".removeprefix(": ") for f in error.faults)
 
 
 def _named(name: str, error: Invalid) -> Iterator[Fault]:

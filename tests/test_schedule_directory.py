@@ -171,7 +171,7 @@ def test_more_than_one_commit_is_put_whole_or_not_at_all(tmp_path: Path):
     async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
         many = {f"a{number}": 60 for number in range(PUT_AT_ONCE + 1)}
         write(files / "a.json", **many, z=0)
-        assert "/z/every: " in await refusal(directory)
+        assert "z/every: " in await refusal(directory)
         assert await stored(engine) == {}
         write(files / "a.json", **many)
         await directory.start()
@@ -188,7 +188,7 @@ def test_the_faults_of_all_files_are_told_at_once_up_to_a_bound(tmp_path: Path):
             ' "half": {"every": 60, "target": {"url": "http://h.example/", "body": "\\ud800"}}}}'
         )
         said = await refusal(directory)
-        for place in ("/no_seconds/every: ", "/metadata/target/url: ", "/half: \\ud800 is half"):
+        for place in ("no_seconds/every: ", "metadata/target/url: ", "half: \\ud800 is half"):
             assert place in said
         write(files / "a.json", **{f"a{number}": 0 for number in range(FAULTS_MAX + 1)})
         assert (await refusal(directory)).count("; ") == FAULTS_MAX - 1
@@ -209,10 +209,24 @@ def test_an_instant_that_is_past_stands_in_nobodys_way_unless_it_would_change_a_
         assert [line["past"] for line in lines] == [1]
         (files / "b.json").write_text(json.dumps({"schedules": {"b": past, "a": past}}))
         (files / "a.json").unlink()
-        assert "/a/at: is more than ten seconds past" in await refusal(directory)
+        assert "a/at: is more than ten seconds past" in await refusal(directory)
         metadata = {**past, "target": {"url": "http://169.254.169.254/"}}
         (files / "b.json").write_text(json.dumps({"schedules": {"b": metadata}}))
-        assert "/b/target/url: " in await refusal(directory)
+        assert "b/target/url: " in await refusal(directory)
+
+    keep(scene, tmp_path)
+
+
+def test_a_fault_is_told_with_its_file_and_line(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        (files / "a.yaml").write_text("schedules:\n  fine: {every: 1, target: {url: http://h}}\n")
+        (files / "b.yaml").write_text(
+            "schedules:\n  # b\n  b: {evry: 1, target: {url: http://h}}\n"
+        )
+        said = await refusal(directory)
+        assert said.startswith(f"{files / 'b.yaml'}:3: b/evry: unknown field; did you mean")
+        (files / "b.yaml").write_text("- a\n")
+        assert (await refusal(directory)).startswith(f"{files / 'b.yaml'}: it declares nothing")
 
     keep(scene, tmp_path)
 
