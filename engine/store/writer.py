@@ -194,24 +194,26 @@ class Writer:
             return
 
     async def _checkpoint_if_due(self) -> None:
-        if self._checkpoint_is_due():
+        if checkpoint := self._due_checkpoint():
             try:
-                await self._cross(_checkpoint_all)
+                await self._cross(checkpoint)
             except sqlite3.Error as error:
                 if not _is_transient(error):
                     raise self._fail(error) from error
 
-    def _checkpoint_is_due(self) -> bool:
+    def _due_checkpoint(self) -> Change[None] | None:
         wal = self._path.with_name(self._path.name + "-wal")
         size = wal.stat().st_size if wal.exists() else 0
         if self.is_full:
-            return size > 0  # It may be all that can make room.
+            return _checkpoint_all if size > 0 else None  # It may be all that can make room.
         if size < CHECKPOINT_BYTES:
-            return False
+            return None
+        if size >= min(CHECKPOINT_FORCED_BYTES, disk_usage(self._path.parent).free):
+            return _checkpoint_all
         quiet_ms = self._clock.monotonic_ms() - self._last_commit_ms
         if quiet_ms >= CHECKPOINT_QUIET_MS and not self._pending:
-            return True
-        return size >= min(CHECKPOINT_FORCED_BYTES, disk_usage(self._path.parent).free)
+            return _checkpoint_without_waiting
+        return None
 
     async def _cross(self, function: Change[T]) -> T:
         assert self._db is not None, "open() comes first"
@@ -352,6 +354,16 @@ def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
 
 def _checkpoint_all(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _checkpoint_without_waiting(db: sqlite3.Connection) -> None:
+    """As far as it goes beside whoever reads an old state: commits would wait for them, too."""
+    (waits_ms,) = db.execute("PRAGMA busy_timeout").fetchone()
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        _checkpoint_all(db)
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {waits_ms}")
 
 
 def _is_transient(error: sqlite3.Error) -> bool:

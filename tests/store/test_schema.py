@@ -99,3 +99,10 @@ def test_a_database_of_the_same_version_with_another_schema_is_refused(database:
         db.execute("ALTER TABLE target ADD COLUMN mood TEXT")
     with pytest.raises(StoreRefused, match="holds another"):
         inspect(database)
+
+
+def test_tables_of_litestream_are_no_other_schema(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+        db.execute("CREATE TABLE _litestream_lock (id INTEGER)")
+    assert inspect(database)

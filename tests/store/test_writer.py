@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,10 @@ import pytest
 from engine.clock import SystemClock
 from engine.core.errors import Unavailable
 from engine.store.database import prepare
-from engine.store.writer import JournalFailed, Reader, Writer
+from engine.store.writer import CHECKPOINT_BYTES, JournalFailed, Reader, Writer
+
+BUSY_SECONDS = 5.0
+"""How long Python's sqlite3 lets SQLite wait for others."""
 
 INSERT = "INSERT INTO timetable (spec) VALUES (?)"
 
@@ -62,6 +65,27 @@ async def test_a_commit_is_on_the_disk_when_it_returns(tmp_path: Path) -> None:
     async with open_writer(tmp_path) as writer:
         (settings,) = await committed(writer, writer.submit(durability))
     assert settings == {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
+
+
+async def test_a_checkpoint_in_a_quiet_moment_waits_for_no_reader(tmp_path: Path) -> None:
+    """SQLite would wait for five seconds, and every commit with it."""
+    crossings = asyncio.Event()
+    path = tmp_path / "offbeat.db"
+    prepare(path)
+    writer = Writer(SystemClock(), path, busy=lambda: nullcontext(crossings.set()))
+    await writer.open()
+    running = asyncio.create_task(writer.run())
+    with closing(sqlite3.connect(path)) as reader:
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM timetable").fetchone() == (0,)
+        await writer.submit(insert("x" * CHECKPOINT_BYTES))
+        crossings.clear()
+        await crossings.wait()
+        async with asyncio.timeout(BUSY_SECONDS / 2):
+            await writer.submit(insert("while the reader reads"))
+    running.cancel()
+    await writer.close()
+    assert specs(tmp_path)[-1] == "while the reader reads"
 
 
 async def test_a_reader_neither_writes_nor_checkpoints(tmp_path: Path) -> None:

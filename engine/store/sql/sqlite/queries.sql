@@ -2,7 +2,9 @@
 -- Slices and pages are bounded by keys and never by OFFSET over rows that are written.
 
 -- name: list_schema
-SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL;
+-- Litestream puts two tables of its own into each database that it copies.
+SELECT name, sql FROM sqlite_master
+WHERE sql IS NOT NULL AND name NOT IN ('_litestream_seq', '_litestream_lock');
 
 -- name: get_key_fingerprint
 SELECT fingerprint FROM master_key;
