@@ -68,14 +68,18 @@ async function fetched(path, options) {
   try {
     return await fetch(path, options);
   } catch (error) {
-    throw error.name === "AbortError" ? error : new Silence();
+    throw error.name === "AbortError" ? error : new Silence(options.method === "GET");
   }
 }
 
 /** No answer at all: the engine is stopped, restarting or cut off. */
 export class Silence extends Error {
-  constructor() {
-    super("The engine does not answer: it is stopped, or starting. This page asks again by itself.");
+  constructor(isQuestion) {
+    super(
+      isQuestion
+        ? "The engine does not answer: it is stopped, or starting. This page asks again by itself."
+        : "The engine does not answer. Before you do this again, look whether it was done.",
+    );
   }
 }
 
