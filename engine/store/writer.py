@@ -175,7 +175,7 @@ class Writer:
             return
         try:
             if not self._failure:
-                await self._cross(_checkpoint_all)
+                await self._cross(_checkpoint_without_waiting)
         except sqlite3.Error:
             pass  # The log stays and is read at the next start; closing must go on.
         finally:
