@@ -17,7 +17,7 @@ from typing import Any, get_args
 import click
 
 from engine.cli.options import Number
-from engine.core.document import NAME_RULE, is_name
+from engine.core.schedule_members import NAME_RULE, is_name
 from loadtest import run_real, run_virtual
 from loadtest.figures import Figures, figures_of
 from loadtest.foresight import foresee

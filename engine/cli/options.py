@@ -10,9 +10,9 @@ import click
 
 from engine.config import DEFAULT_PORT
 from engine.core.access import KEY_RULE, TENANT_RULE, is_tenant_name, key_id_of
-from engine.core.document import NAME_RULE, is_name
 from engine.core.errors import ConfigError
 from engine.core.identity import Signer, parse_instant
+from engine.core.schedule_members import NAME_RULE, is_name
 from engine.secret_file import read_secret_file
 from engine.settings import is_decimal
 

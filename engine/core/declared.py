@@ -8,11 +8,12 @@ somebody chose.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.core.document import SCHEDULE, read_schedule, write_definition
+from engine.core.document import read_schedule, write_definition
 from engine.core.fields import member_pointer
 from engine.core.members import Shape
 from engine.core.model import Draft, Pause
 from engine.core.policy_document import RETRY
+from engine.core.schedule_members import SCHEDULE
 from engine.core.target_document import TARGET
 
 Document = Mapping[str, Any]

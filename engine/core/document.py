@@ -12,146 +12,54 @@ chosen, so that it follows the trigger later on. And a Content-Type that follows
 body is not shown at all.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from engine.core.errors import Fault, Invalid
-from engine.core.fairness import PRIORITIES
 from engine.core.fields import Fields
 from engine.core.identity import format_instant, jitter_offset_ms, schedule_id
-from engine.core.members import Choice, Flag, Instant, Integer, Judged, Nested, Shape, Text, whole
 from engine.core.model import (
     AtTrigger,
-    CatchUp,
     CronTrigger,
     Definition,
     Draft,
     JitterSource,
-    Overlap,
     Pause,
     Schedule,
 )
 from engine.core.owed import owing
 from engine.core.policy_document import (
-    LABELS,
-    PAUSE_REASON,
-    PAUSED,
-    PAUSED_UNTIL,
-    RETRY,
     read_labels,
     read_pause,
     read_retry,
     write_retry,
 )
-from engine.core.target_document import BODY_KINDS, TARGET, read_target, write_target
+from engine.core.schedule_members import (
+    CATCH_UP,
+    CATCH_UP_WINDOW_SECONDS,
+    DEADLINE_SECONDS,
+    DELETE_AFTER_COMPLETION,
+    END_AT,
+    FLOW_KEY,
+    JITTER_SECONDS,
+    MAX_RUNS,
+    NAME_RULE,
+    OVERLAP,
+    PAUSE_AFTER_FAILURES,
+    PRIORITY,
+    SCHEDULE,
+    START_AT,
+    is_name,
+)
+from engine.core.target_document import BODY_KINDS, read_target, write_target
 from engine.core.timetable import default_jitter
 from engine.core.trigger_document import (
     COMPANIONS,
     SHARED_CRONS_MAX,
-    TRIGGER,
     TRIGGER_FIELDS,
     read_trigger,
     write_trigger,
-)
-
-NAME_RULE = (
-    "write a name of 1 to 128 letters, digits, dots, hyphens and underscores, starting with"
-    " a letter or digit and not with sch_"
-)
-_NAME = re.compile(r"(?!sch_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
-JITTER_SECONDS_MAX = 900
-"""`jitter_seconds`: a quarter of an hour. Whoever may wait longer has no time of day in mind."""
-
-DEADLINE_SECONDS_MAX = 86_400
-"""`deadline_seconds`: a day. What is worth something for longer needs no deadline."""
-
-CATCH_UP_WINDOW_SECONDS_MIN = 10
-"""`catch_up_window_seconds`: a run less late than this is not missed and needs no catching up."""
-
-CATCH_UP_WINDOW_SECONDS_MAX = 2_678_400
-"""`catch_up_window_seconds`: the longest month, as far back as a monthly schedule looks."""
-
-RUNS_MAX = 1_000_000
-"""`max_runs`: the last occurrence is found by counting up to it when the schedule is written."""
-
-FAILURES_MAX = 1_000
-"""`pause_after_failures`: after so many in a row nobody is counting any more."""
-
-FLOW_KEY_LENGTH_MAX = 128
-"""`flow_key`: as long as a schedule's name."""
-
-FLOW_KEY_PATTERN = re.compile(r"[A-Za-z0-9._:\[\]-]+")
-FLOW_KEY_RULE = "write letters, digits and ._:[]- without blanks or slashes"
-
-OVERLAPS: tuple[Overlap, ...] = ("allow", "skip", "buffer_one")
-CATCH_UPS: tuple[CatchUp, ...] = ("latest", "skip", "all")
-
-NAME = Judged("name", {"type": "string", "pattern": whole(_NAME)})
-START_AT, END_AT = Instant("start_at"), Instant("end_at")
-MAX_RUNS = Integer("max_runs", None, low=1, high=RUNS_MAX)
-JITTER_SECONDS = Integer("jitter_seconds", None, low=0, high=JITTER_SECONDS_MAX)
-DEADLINE_SECONDS = Integer("deadline_seconds", None, low=1, high=DEADLINE_SECONDS_MAX)
-OVERLAP: Choice[Overlap, Overlap] = Choice("overlap", "allow", OVERLAPS)
-CATCH_UP: Choice[CatchUp, CatchUp] = Choice("catch_up", "latest", CATCH_UPS)
-CATCH_UP_WINDOW_SECONDS = Integer(
-    "catch_up_window_seconds",
-    None,
-    low=CATCH_UP_WINDOW_SECONDS_MIN,
-    high=CATCH_UP_WINDOW_SECONDS_MAX,
-)
-# It stands in addresses and logs; None: the target's host and port.
-FLOW_KEY = Text(
-    "flow_key",
-    None,
-    longest=FLOW_KEY_LENGTH_MAX,
-    pattern=FLOW_KEY_PATTERN,
-    rule=FLOW_KEY_RULE,
-)
-PRIORITY = Integer("priority", 1, low=0, high=PRIORITIES - 1)
-DELETE_AFTER_COMPLETION = Flag("delete_after_completion", False)
-PAUSE_AFTER_FAILURES = Integer("pause_after_failures", 0, low=0, high=FAILURES_MAX)
-SCHEDULE = Shape(
-    (
-        NAME,
-        LABELS,
-        *TRIGGER,
-        START_AT,
-        END_AT,
-        MAX_RUNS,
-        JITTER_SECONDS,
-        DEADLINE_SECONDS,
-        OVERLAP,
-        CATCH_UP,
-        CATCH_UP_WINDOW_SECONDS,
-        PAUSED,
-        PAUSE_REASON,
-        PAUSED_UNTIL,
-        Nested("target", TARGET),
-        RETRY,
-        FLOW_KEY,
-        PRIORITY,
-        DELETE_AFTER_COMPLETION,
-        PAUSE_AFTER_FAILURES,
-    ),
-    required=frozenset({"target"}),
-    one_of=tuple(COMPANIONS),
-    ignored=frozenset(
-        {
-            "id",
-            "tenant",
-            "cron_resolved",
-            "jitter_source",
-            "offset_ms",
-            "next",
-            "revision",
-            "created_at",
-            "updated_at",
-            "owed_after",
-        }
-    ),
 )
 
 
@@ -269,11 +177,6 @@ def patch_schedule(schedule: Schedule, patch: Mapping[str, Any]) -> dict[str, An
     if isinstance(target, dict):
         _drop_replaced(document["target"], target, {*BODY_KINDS}, {*BODY_KINDS})
     return merge_patch(document, patch)
-
-
-def is_name(text: str) -> bool:
-    """Whether a schedule may have this name; `NAME_RULE` says which."""
-    return _NAME.fullmatch(text) is not None
 
 
 def merge_patch(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:

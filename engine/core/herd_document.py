@@ -33,7 +33,10 @@ GRACE_MS = 60_000
 FROM_MS_MAX = TIMETABLE_END_MS - SPAN_SECONDS_MAX * 1000
 """The longest span from there ends with the timetables."""
 
-FROM, TO = Instant("from"), Instant("to")
+FROM, TO = (
+    Instant("from", about="The first second; now by default."),
+    Instant("to", about="The end, exclusive."),
+)
 TIMETABLES = Judged(
     "timetables",
     {
@@ -42,12 +45,27 @@ TIMETABLES = Judged(
         "minItems": 1,
         "maxItems": TIMETABLES_NAMED_MAX,
     },
+    about="Whose jitter is changed, as forecasts name them; all by default.",
 )
-JITTER_SECONDS = Integer("jitter_seconds", None, low=0, high=OFFSET_SECONDS_MAX)
-RATE = Integer("rate", None, low=1, high=RATE_MAX)
-BURST = Integer("burst", None, low=1, high=RATE_MAX)
-ADD = Integer("add", 0, low=0, high=ADDED_SCHEDULES_MAX)
-BIN = Integer("bin", BIN_SECONDS_DEFAULT, low=1, high=BIN_SECONDS_MAX)
+JITTER_SECONDS = Integer(
+    "jitter_seconds", None, low=0, high=OFFSET_SECONDS_MAX, about="Instead of the schedules' own."
+)
+RATE = Integer("rate", None, low=1, high=RATE_MAX, about="Attempts a second.")
+BURST = Integer("burst", None, low=1, high=RATE_MAX, about="The token bucket's depth.")
+ADD = Integer(
+    "add",
+    0,
+    low=0,
+    high=ADDED_SCHEDULES_MAX,
+    about="So many more schedules, like those that there are.",
+)
+BIN = Integer(
+    "bin",
+    BIN_SECONDS_DEFAULT,
+    low=1,
+    high=BIN_SECONDS_MAX,
+    about="Seconds in one figure of the curves.",
+)
 WHAT_IF = Shape((FROM, TO, TIMETABLES, JITTER_SECONDS, RATE, BURST, ADD, BIN))
 
 

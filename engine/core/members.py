@@ -39,6 +39,11 @@ class Member(Protocol):
         """What its absence means; None: that it is absent."""
         ...
 
+    @property
+    def about(self) -> str:
+        """What it is for, in a sentence."""
+        ...
+
     def schema(self) -> JsonSchema:
         """Of its values, null aside."""
         ...
@@ -53,6 +58,7 @@ class Integer(Generic[_Default_co]):
     _: KW_ONLY
     low: int
     high: int
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         return {"type": "integer", "minimum": self.low, "maximum": self.high}
@@ -64,6 +70,8 @@ class Flag(Generic[_Default_co]):
 
     name: str
     default: _Default_co
+    _: KW_ONLY
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         return {"type": "boolean"}
@@ -82,6 +90,7 @@ class Text(Generic[_Default_co]):
     longest: int
     pattern: re.Pattern[str] | None = None
     rule: str = ""
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         pattern = NO_CONTROL_CHARACTERS if self.pattern is None else whole(self.pattern)
@@ -95,6 +104,8 @@ class Choice(Generic[_Word_co, _Default_co]):
     name: str
     default: _Default_co
     options: Iterable[_Word_co]
+    _: KW_ONLY
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         return {"type": "string", "enum": list(map(str, self.options))}
@@ -106,6 +117,8 @@ class Instant:
 
     name: str
     default: None = None
+    _: KW_ONLY
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         return {"type": "string", "format": "date-time", "maxLength": INSTANT_LENGTH_MAX}
@@ -118,6 +131,8 @@ class Judged:
     name: str
     judged: JsonSchema
     default: None = None
+    _: KW_ONLY
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         return self.judged
@@ -130,6 +145,8 @@ class Nested:
     name: str
     shape: "Shape"
     default: None = None
+    _: KW_ONLY
+    about: str = ""
 
     def schema(self) -> JsonSchema:
         return self.shape.schema()
@@ -174,7 +191,13 @@ class Shape:
         schema = member.schema()
         if member.name not in self.required:
             schema = nullable(schema)
-        return schema if member.default is None else schema | {"default": member.default}
+        return schema | annotations(member)
+
+
+def annotations(member: Member) -> JsonSchema:
+    """What a member's schema says beside what it allows."""
+    default = {} if member.default is None else {"default": member.default}
+    return default | ({"description": member.about} if member.about else {})
 
 
 def whole(pattern: re.Pattern[str]) -> str:

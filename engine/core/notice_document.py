@@ -13,10 +13,10 @@ from engine.core.model import Draft, Schedule
 from engine.core.notice import notices_of
 from engine.core.target_document import HEADERS, TIMEOUT, URL, read_target, write_target
 
-METHOD = Choice("method", "POST", ("POST", "PUT", "PATCH"))
+METHOD = Choice("method", "POST", ("POST", "PUT", "PATCH"), about="How notices are sent.")
 TARGET = Shape((URL, METHOD, HEADERS, TIMEOUT), required=frozenset({"url"}))
 NOTICES = Shape(
-    (Nested("target", TARGET),),
+    (Nested("target", TARGET, about="Where notices go."),),
     required=frozenset({"target"}),
     ignored=frozenset({"schedule_id", "paused", "pause_reason", "revision"}),
 )

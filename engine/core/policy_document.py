@@ -36,19 +36,50 @@ BACKOFF_SECONDS_MAX = 86_400
 
 
 BACKOFF_SHAPES: tuple[BackoffShape, ...] = ("full", "partial", "decorrelated", "none")
-MAX_ATTEMPTS = Integer("max_attempts", 8, low=1, high=ATTEMPTS_MAX)
-MIN_BACKOFF = Integer("min_backoff_seconds", 5, low=1, high=BACKOFF_SECONDS_MAX)
-MAX_BACKOFF = Integer("max_backoff_seconds", 3_600, low=1, high=BACKOFF_SECONDS_MAX)
-MULTIPLIER = Integer("multiplier", 2, low=1, high=MULTIPLIER_MAX)
-BACKOFF_JITTER: Choice[BackoffShape, BackoffShape] = Choice("jitter", "full", BACKOFF_SHAPES)
-MAX_AGE = Integer("max_age_seconds", 86_400, low=MAX_AGE_SECONDS_MIN, high=MAX_AGE_SECONDS_MAX)
+MAX_ATTEMPTS = Integer(
+    "max_attempts", 8, low=1, high=ATTEMPTS_MAX, about="Attempts before the run has failed."
+)
+MIN_BACKOFF = Integer(
+    "min_backoff_seconds",
+    5,
+    low=1,
+    high=BACKOFF_SECONDS_MAX,
+    about="The wait after the first attempt.",
+)
+MAX_BACKOFF = Integer(
+    "max_backoff_seconds", 3_600, low=1, high=BACKOFF_SECONDS_MAX, about="The longest wait."
+)
+MULTIPLIER = Integer(
+    "multiplier",
+    2,
+    low=1,
+    high=MULTIPLIER_MAX,
+    about="How many times longer each wait is than the one before.",
+)
+BACKOFF_JITTER: Choice[BackoffShape, BackoffShape] = Choice(
+    "jitter", "full", BACKOFF_SHAPES, about="How waits are spread."
+)
+MAX_AGE = Integer(
+    "max_age_seconds",
+    86_400,
+    low=MAX_AGE_SECONDS_MIN,
+    high=MAX_AGE_SECONDS_MAX,
+    about="From the first attempt on; after that none is made.",
+)
 RETRY = Nested(
-    "retry", Shape((MAX_ATTEMPTS, MIN_BACKOFF, MAX_BACKOFF, MULTIPLIER, BACKOFF_JITTER, MAX_AGE))
+    "retry",
+    Shape((MAX_ATTEMPTS, MIN_BACKOFF, MAX_BACKOFF, MULTIPLIER, BACKOFF_JITTER, MAX_AGE)),
+    about="What follows an attempt that failed.",
 )
 
-PAUSED = Flag("paused", None)
-PAUSE_REASON = Text("pause_reason", None, longest=PAUSE_REASON_LENGTH_MAX)
-PAUSED_UNTIL = Instant("paused_until")
+PAUSED = Flag("paused", None, about="Whether it rests; where it is left out, that stays as it is.")
+PAUSE_REASON = Text(
+    "pause_reason",
+    None,
+    longest=PAUSE_REASON_LENGTH_MAX,
+    about="Shown to whoever asks why it rests.",
+)
+PAUSED_UNTIL = Instant("paused_until", about="When it resumes by itself.")
 
 LABELS = Judged(
     "labels",
@@ -58,6 +89,7 @@ LABELS = Judged(
         "propertyNames": {"pattern": whole(KEY)},
         "additionalProperties": {"type": "string", "pattern": whole(VALUE)},
     },
+    about="For selecting.",
 )
 
 

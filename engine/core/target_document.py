@@ -42,8 +42,9 @@ URL = Judged(
         "maxLength": URL_LENGTH_MAX,
         "examples": ["https://example.com/hook"],
     },
+    about="Where the request goes.",
 )
-METHOD = Choice("method", "POST", METHODS)
+METHOD = Choice("method", "POST", METHODS, about="How it is sent.")
 HEADERS = Judged(
     "headers",
     {
@@ -52,11 +53,20 @@ HEADERS = Judged(
         "propertyNames": {"pattern": whole(HEADER_NAME)},
         "additionalProperties": {"type": "string", "pattern": whole(HEADER_VALUE)},
     },
+    about="Sent along, but for names that are the engine's; credentials are masked in answers.",
 )
-JSON = Judged("json", {})
-BODY = Judged("body", {"type": "string", "maxLength": BODY_BYTES_MAX})
-BODY_BASE64 = Judged("body_base64", {"type": "string", "contentEncoding": "base64"})
-TIMEOUT = Integer("timeout_seconds", 15, low=1, high=TIMEOUT_SECONDS_MAX)
+JSON = Judged("json", {}, about="The body, as JSON.")
+BODY = Judged("body", {"type": "string", "maxLength": BODY_BYTES_MAX}, about="The body, as text.")
+BODY_BASE64 = Judged(
+    "body_base64", {"type": "string", "contentEncoding": "base64"}, about="The body, as bytes."
+)
+TIMEOUT = Integer(
+    "timeout_seconds",
+    15,
+    low=1,
+    high=TIMEOUT_SECONDS_MAX,
+    about="For a whole attempt, connecting included.",
+)
 TARGET = Shape(
     (URL, METHOD, HEADERS, JSON, BODY, BODY_BASE64, TIMEOUT), required=frozenset({"url"})
 )

@@ -39,13 +39,37 @@ DST_FOLDS: tuple[DstFold, ...] = ("first", "both")
 CRON = Judged(
     "cron",
     {"type": "string", "maxLength": TEXT_LENGTH_MAX, "examples": ["0 * * * *", "H 9 * * 1-5"]},
+    about="Five fields, or six with leading seconds.",
 )
-TIMEZONE = Text("timezone", None, longest=TIMEZONE_LENGTH_MAX)
-DST_GAP: Choice[DstGap, DstGap] = Choice("dst_gap", "shift", DST_GAPS)
-DST_FOLD: Choice[DstFold, DstFold] = Choice("dst_fold", "first", DST_FOLDS)
-EVERY = Integer("every", None, low=1, high=EVERY_SECONDS_MAX)
-PHASE = Integer("phase", 0, low=0, high=EVERY_SECONDS_MAX - 1)
-AT = Text("at", None, longest=INSTANT_LENGTH_MAX)
+TIMEZONE = Text(
+    "timezone",
+    None,
+    longest=TIMEZONE_LENGTH_MAX,
+    about="The IANA zone in which cron and a local `at` are meant; UTC by default.",
+)
+DST_GAP: Choice[DstGap, DstGap] = Choice(
+    "dst_gap", "shift", DST_GAPS, about="What becomes of times that a clock skips."
+)
+DST_FOLD: Choice[DstFold, DstFold] = Choice(
+    "dst_fold", "first", DST_FOLDS, about="What becomes of times that a clock passes twice."
+)
+EVERY = Integer(
+    "every",
+    None,
+    low=1,
+    high=EVERY_SECONDS_MAX,
+    about="Seconds between occurrences, counted from the epoch.",
+)
+PHASE = Integer(
+    "phase",
+    0,
+    low=0,
+    high=EVERY_SECONDS_MAX - 1,
+    about="Seconds that occurrences are later than multiples of `every`.",
+)
+AT = Text(
+    "at", None, longest=INSTANT_LENGTH_MAX, about="One instant, or a local time with `timezone`."
+)
 TRIGGER = (CRON, TIMEZONE, DST_GAP, DST_FOLD, EVERY, PHASE, AT)
 
 # Which members go with which trigger.

@@ -16,14 +16,11 @@ Source: kubernetes.io/docs/reference/kubernetes-api/workload-resources/cron-job-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.core.document import (
-    CATCH_UP_WINDOW_SECONDS_MAX,
-    CATCH_UP_WINDOW_SECONDS_MIN,
-    read_schedule,
-)
+from engine.core.document import read_schedule
 from engine.core.errors import Invalid, Malformed
 from engine.core.labels import LABELS_MAX, is_key, is_value
 from engine.core.model import DEFAULT_TENANT
+from engine.core.schedule_members import CATCH_UP_WINDOW_SECONDS_MAX, CATCH_UP_WINDOW_SECONDS_MIN
 from engine.core.yaml_text import Located, parse_documents
 from engine.imports.kubernetes_jobs import member, read_work
 from engine.imports.kubernetes_times import read_times

@@ -31,12 +31,13 @@ from typing import Literal, NotRequired, TypedDict
 
 from aiohttp import web
 
-from engine.core.document import SCHEDULE, read_schedule
+from engine.core.document import read_schedule
 from engine.core.errors import LimitReached, OffbeatError
 from engine.core.fields import NAME_SHOWN_MAX
 from engine.core.json_text import compact_json, parse_json
 from engine.core.members import Choice
 from engine.core.model import Draft, Schedule
+from engine.core.schedule_members import SCHEDULE
 from engine.web.access import is_known, unknown
 from engine.web.expectations import invite_body
 from engine.web.json_bodies import check_media_type, sized, too_large
@@ -71,7 +72,9 @@ class _Line:
     reading: Draft | OffbeatError | Problem
 
 
-DRY_RUN: Choice[str, None] = Choice("dry_run", None, ("true", "false"))
+DRY_RUN: Choice[str, None] = Choice(
+    "dry_run", None, ("true", "false"), about="Only say what would become of each."
+)
 LINE = replace(SCHEDULE, required=SCHEDULE.required | {"name"})
 
 

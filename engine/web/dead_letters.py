@@ -27,11 +27,18 @@ from engine.web.queries import FROM, TO, refuse_backwards
 from engine.web.runs import SCHEDULE, read_schedule
 from engine.web.schedule_actions import DRY_RUN
 
-REASON = Choice("reason", None, get_args(get_type_hints(GiveUp)["reason"]))
-OUTCOME = Choice("outcome", None, (*get_args(get_type_hints(Outcome)["name"]), NOTHING_SENT))
+REASON = Choice(
+    "reason", None, get_args(get_type_hints(GiveUp)["reason"]), about="Why the run failed."
+)
+OUTCOME = Choice(
+    "outcome",
+    None,
+    (*get_args(get_type_hints(Outcome)["name"]), NOTHING_SENT),
+    about="How its last attempt ended.",
+)
 # An URL's host is within its length.
-HOST = Text("host", None, longest=URL_LENGTH_MAX)
-STATUS = Integer("status", None, low=100, high=999)
+HOST = Text("host", None, longest=URL_LENGTH_MAX, about="The host of its target, with its port.")
+STATUS = Integer("status", None, low=100, high=999, about="The status of its last response.")
 MEANT = Shape((SCHEDULE, LABELS, HOST, FROM, TO, REASON, OUTCOME, STATUS, DRY_RUN))
 
 

@@ -103,7 +103,8 @@ def _members(schema: Json) -> str:
 def _table(rows: Iterator[tuple[str, Json, bool]]) -> str:
     lines = [
         f"<tr><td><code>{escape(name)}</code></td><td>{_words(schema)}"
-        f"{_default(schema)}{', required' if required else ''}{_nested(schema)}</td></tr>"
+        f"{_default(schema)}{', required' if required else ''}"
+        f"{_about(schema)}{_nested(schema)}</td></tr>"
         for name, schema, required in rows
         if not schema.get("readOnly")
     ]
@@ -116,6 +117,10 @@ def _nested(schema: Json) -> str:
         if schema.get("properties")
         else ""
     )
+
+
+def _about(schema: Json) -> str:
+    return f"<br>{_code(schema['description'])}" if "description" in schema else ""
 
 
 def _default(schema: Json) -> str:

@@ -46,8 +46,12 @@ HEADERS = {
     "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",  # nginx would gather an answer that does not end.
 }
-TYPES = Choice("types", None, ("runs", "herd", "runs,herd"))
-LAST_EVENT_ID = Judged("Last-Event-ID", {"type": "string"})
+TYPES = Choice("types", None, ("runs", "herd", "runs,herd"), about="What to tell of.")
+LAST_EVENT_ID = Judged(
+    "Last-Event-ID",
+    {"type": "string"},
+    about="The last event that was heard: those since then come first.",
+)
 
 
 @operation(

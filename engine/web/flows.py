@@ -5,11 +5,11 @@ from typing import TypedDict
 from aiohttp import web
 
 from engine.core.breaker import Door
-from engine.core.document import FLOW_KEY_LENGTH_MAX, FLOW_KEY_PATTERN, FLOW_KEY_RULE
 from engine.core.errors import Fault, Invalid, NotFound
 from engine.core.fields import Fields
 from engine.core.flow import PARALLELISM
 from engine.core.members import Flag, Integer, Shape
+from engine.core.schedule_members import FLOW_KEY_LENGTH_MAX, FLOW_KEY_PATTERN, FLOW_KEY_RULE
 from engine.services.flows import FlowState
 from engine.web.json_bodies import json_response, list_response, read_json
 from engine.web.operations import Answer, Body, operation
@@ -31,9 +31,13 @@ RATE_MAX = 1_000_000
 PARALLELISM_MAX = 10_000
 """A flow's `parallelism`: as the engine's own concurrency is bounded; no machine nears it."""
 
-RATE = Integer("rate", None, low=1, high=RATE_MAX)
-FLOW_PARALLELISM = Integer("parallelism", PARALLELISM, low=1, high=PARALLELISM_MAX)
-PAUSED = Flag("paused", False)
+RATE = Integer(
+    "rate", None, low=1, high=RATE_MAX, about="Attempts a second; null: no limit of its own."
+)
+FLOW_PARALLELISM = Integer(
+    "parallelism", PARALLELISM, low=1, high=PARALLELISM_MAX, about="Attempts under way at once."
+)
+PAUSED = Flag("paused", False, about="Let nothing start.")
 LIMITS = Shape(
     (RATE, FLOW_PARALLELISM, PAUSED),
     ignored=frozenset({"key", "inflight", "held", "breaker", "effective_rate", "revision"}),

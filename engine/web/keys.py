@@ -35,9 +35,9 @@ NAME_LENGTH_MAX = 128
 """A sentence about who has the key."""
 
 
-TENANT = Text("tenant", None, longest=TENANT_LENGTH_MAX)
-SCOPE = Choice("scope", None, Scope)
-NAME = Text("name", None, longest=NAME_LENGTH_MAX)
+TENANT = Text("tenant", None, longest=TENANT_LENGTH_MAX, about="For whom the key acts.")
+SCOPE = Choice("scope", None, Scope, about="What it may do.")
+NAME = Text("name", None, longest=NAME_LENGTH_MAX, about="Who has it.")
 KEY = Shape((TENANT, SCOPE, NAME), required=frozenset({"tenant", "scope"}))
 
 

@@ -38,6 +38,7 @@ IDEMPOTENCY_KEY = Text(
     pattern=_KEY,
     rule=f"write one Idempotency-Key of at most {KEY_LENGTH_MAX} visible ASCII characters, "
     'like "8e03978e-40d5-43dd-bc93-6894a57f9324"',
+    about="Under which the answer is kept for a day: sent again, nothing is done twice.",
 )
 REPLAYED = "Idempotent-Replayed"
 """The header of an answer that is given again."""

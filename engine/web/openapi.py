@@ -14,8 +14,8 @@ from typing import Any
 
 from engine import __version__
 from engine.core.access import TENANT_NAME
-from engine.core.document import FLOW_KEY_LENGTH_MAX, NAME
-from engine.core.members import JsonSchema, Member, whole
+from engine.core.members import JsonSchema, Member, annotations, whole
+from engine.core.schedule_members import FLOW_KEY_LENGTH_MAX, NAME
 from engine.web.access import Route
 from engine.web.answer_schema import schema_of
 from engine.web.connection import HEALTH
@@ -166,9 +166,7 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
 
 def _members(place: str, members: Iterable[Member]) -> Iterator[dict[str, Any]]:
     for member in members:
-        schema = member.schema()
-        if member.default is not None:
-            schema = schema | {"default": member.default}
+        schema = member.schema() | annotations(member)
         yield {"name": member.name, "in": place, "schema": schema}
 
 

@@ -5,12 +5,13 @@ from typing import TypedDict
 
 from aiohttp import web
 
-from engine.core.document import SCHEDULE, write_schedule
+from engine.core.document import write_schedule
 from engine.core.json_text import parse_json
 from engine.core.model import Draft, Schedule
 from engine.core.owed import last_owed_ms
 from engine.core.revision import NOTHING
 from engine.core.schedule_answer import ScheduleDocument
+from engine.core.schedule_members import SCHEDULE
 from engine.services.occurrences import compute
 from engine.web.json_bodies import json_response, read_body, sized
 from engine.web.operations import Answer, Body, operation

@@ -27,13 +27,23 @@ CURSOR_LENGTH_MAX = 512
 _Item = TypeVar("_Item")
 
 
-LIMIT = Integer("limit", PAGE_DEFAULT, low=1, high=PAGE_MAX)
-CURSOR = Text("cursor", None, longest=CURSOR_LENGTH_MAX)
-FROM, TO = Instant("from"), Instant("to")
+LIMIT = Integer("limit", PAGE_DEFAULT, low=1, high=PAGE_MAX, about="Rows of a page.")
+CURSOR = Text(
+    "cursor",
+    None,
+    longest=CURSOR_LENGTH_MAX,
+    about="Where the page begins: `next_cursor` of the one before.",
+)
+FROM, TO = (
+    Instant("from", about="Scheduled for then or later."),
+    Instant("to", about="Scheduled for earlier."),
+)
 
-SELECTOR = Text("selector", None, longest=SELECTOR_LENGTH_MAX)
-NAME_PREFIX = Text("q", "", longest=NAME_LENGTH_MAX)
-PAUSED: Choice[str, None] = Choice("paused", None, ("true", "false"))
+SELECTOR = Text("selector", None, longest=SELECTOR_LENGTH_MAX, about="Those with such labels.")
+NAME_PREFIX = Text("q", "", longest=NAME_LENGTH_MAX, about="How the name begins.")
+PAUSED: Choice[str, None] = Choice(
+    "paused", None, ("true", "false"), about="Those that rest, or those that do not."
+)
 FILTERS = (SELECTOR, NAME_PREFIX, PAUSED)
 
 

@@ -18,8 +18,16 @@ _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _REVISION = re.compile(r'"([1-9][0-9]{0,17})"')
 
 CONDITIONS = (
-    Judged("If-Match", {"type": "string", "pattern": rf"^(?:\*|{_TAG.pattern})$"}),
-    Judged("If-None-Match", {"type": "string", "pattern": r"^\*$"}),
+    Judged(
+        "If-Match",
+        {"type": "string", "pattern": rf"^(?:\*|{_TAG.pattern})$"},
+        about="The revision that the change is meant for, as `ETag` gave it.",
+    ),
+    Judged(
+        "If-None-Match",
+        {"type": "string", "pattern": r"^\*$"},
+        about="`*`: only if it is not there.",
+    ),
 )
 
 

@@ -37,8 +37,8 @@ from engine.web.run_answers import AttemptDocument, RunDocument, RunWithAttempts
 SCHEDULE_LENGTH_MAX = 128
 
 
-SCHEDULE = Text("schedule", None, longest=SCHEDULE_LENGTH_MAX)
-STATE = Choice("state", None, State)
+SCHEDULE = Text("schedule", None, longest=SCHEDULE_LENGTH_MAX, about="A schedule's name or id.")
+STATE = Choice("state", None, State, about="Runs in this state.")
 
 
 @operation(

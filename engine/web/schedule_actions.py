@@ -23,11 +23,13 @@ from engine.web.run_answers import RunDocument
 from engine.web.runs import run_document
 from engine.web.schedules import STORED, answer_schedule
 
-REASON = Text("reason", None, longest=PAUSE_REASON_LENGTH_MAX)
-UNTIL = Instant("until")
+REASON = Text(
+    "reason", None, longest=PAUSE_REASON_LENGTH_MAX, about="Shown to whoever asks why it rests."
+)
+UNTIL = Instant("until", about="When it resumes by itself.")
 PAUSE = Shape((REASON, UNTIL))
 
-DRY_RUN = Flag("dry_run", False)
+DRY_RUN = Flag("dry_run", False, about="Only count.")
 BACKFILL = Shape((FROM, TO, DRY_RUN), required=frozenset({"from", "to"}))
 
 

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from aiohttp import web
 
-from engine.core.document import SCHEDULE, patch_schedule, read_schedule, write_schedule
+from engine.core.document import patch_schedule, read_schedule, write_schedule
 from engine.core.errors import Conflict, Fault, Invalid, PreconditionFailed
 from engine.core.identity import format_instant
 from engine.core.inproc import is_inproc
@@ -17,6 +17,7 @@ from engine.core.model import Draft, Schedule
 from engine.core.once import Record, Reply
 from engine.core.revision import NOTHING
 from engine.core.schedule_answer import ScheduleDocument
+from engine.core.schedule_members import SCHEDULE
 from engine.services.occurrences import Computed, compute
 from engine.web.json_bodies import (
     json_response,

@@ -15,7 +15,7 @@ from engine.web.problems import Problem
 from engine.web.queries import query_of
 
 # Its being there is what counts.
-VERBOSE = Text("verbose", None, longest=8)
+VERBOSE = Text("verbose", None, longest=8, about="A line of text for each check.")
 
 
 class LiveDocument(TypedDict):

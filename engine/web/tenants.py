@@ -37,9 +37,23 @@ INTERVAL_SECONDS_MAX = 31_536_000
 SCHEDULES_QUOTA_MAX = 1_000_000_000
 """A tenant's `schedules_max`: beyond what any node holds."""
 
-SCHEDULES_QUOTA = Integer("schedules_max", None, low=0, high=SCHEDULES_QUOTA_MAX)
-INTERVAL_QUOTA = Integer("interval_seconds_min", None, low=1, high=INTERVAL_SECONDS_MAX)
-RATE_QUOTA = Integer("rate", None, low=1, high=RATE_MAX)
+SCHEDULES_QUOTA = Integer(
+    "schedules_max",
+    None,
+    low=0,
+    high=SCHEDULES_QUOTA_MAX,
+    about="Schedules that the tenant may have.",
+)
+INTERVAL_QUOTA = Integer(
+    "interval_seconds_min",
+    None,
+    low=1,
+    high=INTERVAL_SECONDS_MAX,
+    about="The least interval of its schedules.",
+)
+RATE_QUOTA = Integer(
+    "rate", None, low=1, high=RATE_MAX, about="Attempts a second, for all its flows together."
+)
 QUOTAS = Shape(
     (SCHEDULES_QUOTA, INTERVAL_QUOTA, RATE_QUOTA),
     ignored=frozenset({"name", "schedules", "created_at", "revision"}),

@@ -125,6 +125,9 @@ def _body(title: str, content: Json, bodies: dict[Members, str]) -> Iterator[str
     else:
         yield f"Body ({form}):\n"
         yield table(("member", "value", "default", "meaning"), members)
+        if "oneOf" in schema:
+            choices = (code(*each["required"]) for each in schema["oneOf"])
+            yield f"Exactly one of {', '.join(choices)}.\n"
 
 
 def _documents(schemas: Mapping[str, Json]) -> Iterator[str]:

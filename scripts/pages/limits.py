@@ -20,7 +20,7 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.cron_fields": ("CALENDAR_FORMS_MAX",),
         "core.cron_timetable": ("SEARCH_YEARS",),
         "core.trigger_document": ("EVERY_SECONDS_MAX", "TIMEZONE_LENGTH_MAX"),
-        "core.document": (
+        "core.schedule_members": (
             "JITTER_SECONDS_MAX",
             "DEADLINE_SECONDS_MAX",
             "CATCH_UP_WINDOW_SECONDS_MIN",

@@ -52,6 +52,28 @@ def test_every_operation_says_what_it_does_under_a_name_of_its_own():
         assert described["summary"].endswith((".", ":"))
 
 
+def members(schema, path):
+    for name, member in schema.get("properties", {}).items():
+        if not member.get("readOnly"):
+            yield f"{path} {name}", member
+            yield from members(member, f"{path} {name}")
+
+
+def test_every_parameter_and_every_member_of_a_body_says_what_it_is_for():
+    silent = set()
+    for method, path, described in OPERATIONS:
+        silent |= {
+            f"{method} {path} {each['name']}"
+            for each in described["parameters"]
+            if not (each.get("description") or each["schema"].get("description"))
+        }
+        for content in described.get("requestBody", {}).get("content", {}).values():
+            schema = content["schema"]
+            found = members(schema.get("items", schema), f"{method} {path}")
+            silent |= {name for name, member in found if not member.get("description")}
+    assert silent == set()
+
+
 def test_every_code_is_in_it_with_its_status():
     described = {
         (int(status), code)
