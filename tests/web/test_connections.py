@@ -9,7 +9,7 @@ import pytest
 
 from engine.web import connection, connection_limits, ndjson
 from engine.web.application import create_app
-from engine.web.server import Listener, start_server
+from engine.web.server import CONNECTION_SETTINGS, Listener, start_server
 from tests.web.conftest import MemoryEngine
 
 HELD_MAX = 3
@@ -130,6 +130,19 @@ def test_a_later_request_that_drips_is_given_up_too(serve, monkeypatch):
     first, rest = serve(scenario)
     assert first == 200
     assert rest.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_head_that_drips_behind_another_request_is_cut_off_with_the_keep_alive(
+    serve, monkeypatch
+):
+    monkeypatch.setitem(CONNECTION_SETTINGS, "keepalive_timeout", 0.05)
+
+    async def scenario(connect):
+        wire = await connect()
+        first = await ask(wire, LIVE + b"GET /livez")
+        return first[0], await asyncio.wait_for(wire[0].read(), timeout=5)
+
+    assert serve(scenario) == (200, b"")
 
 
 def test_the_deadline_of_a_head_is_not_that_of_the_next(serve, monkeypatch):
