@@ -103,6 +103,7 @@ class Planner:
         """Begin from what an earlier life reached."""
         self._calendar = Calendar(self._clock, alive_ms=progress.alive_ms)
         self._watermark_ms = progress.watermark_ms
+        self._figures.cancel(progress.cancelled)
         if self._accept_clock and progress.alive_ms - self._clock.now_ms() >= BEHIND_MS_MAX:
             await self._journal.reset_progress(self._clock.now_ms())
             self._watermark_ms = self._clock.now_ms()

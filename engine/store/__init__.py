@@ -27,11 +27,13 @@ class Progress:
 
     `alive`: the last instant it is known to have run. `watermark`: every owed run with
     `fire_after <= watermark` is planned. `lives`: how often it has started.
+    `cancelled`: runs that were to end with the attempt that the last life did not see end.
     """
 
     alive_ms: int
     watermark_ms: int
     lives: int
+    cancelled: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

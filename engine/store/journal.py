@@ -344,5 +344,5 @@ def _begin_life(db: sqlite3.Connection, now_ms: int) -> Progress:
     (alive, watermark, _, lives) = db.execute(SQL["begin_life"], {"now": now_ms}).fetchone()
     db.execute(SQL["record_crashed_attempts"])
     db.execute(SQL["recover_attempting_runs"], {"now": now_ms})
-    db.execute(SQL["cancel_recovered_runs"], {"now": now_ms})
-    return Progress(alive_ms=alive, watermark_ms=watermark, lives=lives)
+    cancelled = db.execute(SQL["cancel_recovered_runs"], {"now": now_ms}).rowcount
+    return Progress(alive_ms=alive, watermark_ms=watermark, lives=lives, cancelled=cancelled)

@@ -138,6 +138,8 @@ def test_a_cancellation_outlives_the_crash_of_its_attempt(directory: Path) -> No
             await world.clock.run_for(5 * MINUTE_MS)
             run = await run_of(engine)
             assert (run.state, run.reason) == (State.CANCELLED, "requested")
+            counted = {"disposition": "cancelled"}
+            assert engine.registry.get_sample_value("scheduler_runs_total", counted) == 1
         assert len(world.sent()) == 1
 
     simulate(main, directory, START, delay_ms=lambda _: 5_000)
