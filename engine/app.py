@@ -217,8 +217,7 @@ class Engine:
         self.answers = Answers(self.clock, SqliteAnswers(api_reader), master=master)
         await self._signing.load()
         # Without keys, who reaches the engine is on its machine: its networks are theirs.
-        keyless = not self.keys.required
-        self._egress = Egress(openings=self._config.egress_allow, private=keyless)
+        self._egress = Egress(openings=self._config.egress_allow, private=not self.keys.required)
         self._assemble(journal_reader, api_reader, herd_reader)
         self._assemble_tenancy(api_reader)
         self._loops.start(self._writer.run())
@@ -275,7 +274,8 @@ class Engine:
         config, clock, figures = self._config, self.clock, self.figures
         journal = self._journal = SqliteJournal(self._writer, journal_reader)
         journal.on_skip, journal.open_target = figures.skip, self._credentials.open
-        waiting = self.waiting = Waiting(clock.now_ms(), slots=config.concurrency)
+        slots, strangers = config.concurrency, self.keys.required
+        waiting = self.waiting = Waiting(clock.now_ms(), slots=slots, strangers=strangers)
         self.planner = Planner(
             clock, journal, waiting, figures, rate=config.rate, accept_clock=config.accept_clock
         )

@@ -16,7 +16,10 @@ rotation and cost nothing until the event or the instant that unblocks them.
 until its bucket has a token. Those without pay for a look at an empty table.
 
 *The noisy tenant.* Slots are a resource too, and slow receivers hold them. While others wait, a
-tenant may hold an equal share of the slots and no more.
+tenant may hold an equal share of the slots and no more. Where tenants are strangers that is too
+late for whoever comes when one tenant's hanging receivers have them all: it would wait for their
+timeouts. There a tenant may hold at most `FREE_TIMES` the slots that are left free (dynamic
+thresholds, as in `turns`): one alone comes to seven eighths, the next to as much of the rest.
 """
 
 import heapq
@@ -35,6 +38,9 @@ Item = TypeVar("Item", bound=Hashable)
 
 GUARANTEE = 5
 """One in so many is for the next class, while it waits (SPEC §8)."""
+
+FREE_TIMES = 7
+"""Slots of a tenant for each that is free: of 1,024, one alone leaves 128 for whoever comes."""
 
 PRIORITIES = 4
 """0 (first) to 3 (SPEC §4)."""
@@ -77,9 +83,11 @@ class _Tenant(Generic[Item]):
 class FairQueue(Generic[Item]):
     """Due runs of all tenants: `push` them, `take` those that start, `end` those that are over."""
 
-    def __init__(self, *, slots: int) -> None:
-        """`slots`: how many runs may be under way in all."""
+    def __init__(self, *, slots: int, strangers: bool = False) -> None:
+        """`slots`: how many runs may be under way in all; `strangers`: tenants may be hostile."""
         self.slots = slots
+        self._strangers = strangers
+        self._under_way = 0
         self._tenants: tuple[dict[str, _Tenant[Item]], ...] = tuple({} for _ in Class)
         self._rotation: tuple[deque[str], ...] = tuple(deque() for _ in Class)
         self._waiting = [0] * len(Class)
@@ -153,6 +161,7 @@ class FairQueue(Generic[Item]):
 
     def end(self, item: Item, flow: Flow, outcome: Outcome | None, now_ms: int) -> bool:
         """A run is over (`outcome` None: it never started); whether the flow's breaker closed."""
+        self._under_way -= 1
         self._inflight[flow.tenant] -= 1
         if not self._inflight[flow.tenant]:
             del self._inflight[flow.tenant]
@@ -239,14 +248,17 @@ class FairQueue(Generic[Item]):
             if found is not None:
                 if name in self._rates:
                     self._rates[name].reserve(now_ms, 1)
+                self._under_way += 1
                 self._inflight[name] = self._inflight.get(name, 0) + 1
                 self._waiting[rank] -= 1
                 return found
         return None
 
     def _holds_its_share(self, name: str, *, others: int) -> bool:
-        share = -(-self.slots // (others + 1))
-        return others > 0 and self._inflight.get(name, 0) >= share
+        held = self._inflight.get(name, 0)
+        if others > 0 and held >= -(-self.slots // (others + 1)):
+            return True
+        return self._strangers and held >= FREE_TIMES * (self.slots - self._under_way)
 
     def _is_dry(self, name: str, now_ms: int) -> bool:
         bucket = self._rates.get(name)

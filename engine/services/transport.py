@@ -41,7 +41,7 @@ from yarl import URL
 from engine.core.egress import Refusal
 from engine.core.model import Outcome
 from engine.services.connector import Blocked, Connector
-from engine.services.keepalive import Resting
+from engine.services.keepalive import Place, Resting
 from engine.services.lookup_threads import LookupThreads
 from engine.services.names import ASKING, Lookup, Names
 from engine.services.outgoing import read_route, request_bytes
@@ -130,8 +130,9 @@ class AiohttpTransport:
         except ValueError as fault:
             return _failure("protocol_error", f"request not sent: {fault}")
         self._busy += 1
+        place = request.tenant, route.origin
         try:
-            wire = self._rested(route.origin)
+            wire = self._rested(place)
             if wire is None:
                 ASKING.set(request.tenant)
                 wire = await self._connect(route.origin)
@@ -141,7 +142,7 @@ class AiohttpTransport:
             return _unreached(error)
         finally:
             self._busy -= 1
-        self._rest(route.origin, wire)
+        self._rest(place, wire)
         return outcome
 
     async def close(self) -> None:
@@ -151,9 +152,9 @@ class AiohttpTransport:
         self._threads.close()
         await self._connector.close()
 
-    def _rested(self, origin: str) -> "_Wire | None":
+    def _rested(self, place: Place) -> "_Wire | None":
         now = self._loop.time()
-        while (wire := self._resting.take(origin, now)) is not None:
+        while (wire := self._resting.take(place, now)) is not None:
             if wire.is_connected():
                 return wire
         return None
@@ -168,12 +169,12 @@ class AiohttpTransport:
         wire.connection = connection
         return wire
 
-    def _rest(self, origin: str, wire: "_Wire") -> None:
+    def _rest(self, place: Place, wire: "_Wire") -> None:
         full = self._busy + len(self._resting) >= self._concurrency
         if full or not wire.reusable:
             wire.drop()
             return
-        self._resting.put(origin, wire, self._loop.time())
+        self._resting.put(place, wire, self._loop.time())
         if self._sweeper is None:
             self._sweeper = self._loop.call_later(KEEPALIVE_SECONDS, self._sweep)
 

@@ -42,15 +42,18 @@ _ROW_MAX = 2**62
 class Waiting:
     """Waiting runs up to the reach; the loader fills it, the timer turns it."""
 
-    def __init__(self, now_ms: int, *, slots: int, capacity: int = RUNS_HELD_MAX) -> None:
-        """`slots`: how many runs may be under way; `capacity`: how many may be held."""
+    def __init__(
+        self, now_ms: int, *, slots: int, strangers: bool = False, capacity: int = RUNS_HELD_MAX
+    ) -> None:
+        """`slots`: how many runs may be under way, `strangers`: of tenants that do not trust each
+        other; `capacity`: how many may be held."""
         self._capacity = capacity
         self._yield_before_ms = 0
         self._wheel: Wheel[HeldRun] = Wheel(now_ms)
         self._due: deque[HeldRun] = deque()
         self._held: dict[tuple[int, int], int] = {}
         self._of_flow: dict[int, int] = {}
-        self._queue: FairQueue[HeldRun] = FairQueue(slots=slots)
+        self._queue: FairQueue[HeldRun] = FairQueue(slots=slots, strangers=strangers)
         self._flows: dict[int, Flow] = {}
         self.spilled: dict[int, DueRun] = {}
         self._stale: set[int] = set()  # Spilled flows of which a read under way may miss a run.

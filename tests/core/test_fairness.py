@@ -135,6 +135,22 @@ def test_a_noisy_tenant_holds_no_more_than_its_share_while_others_wait() -> None
     assert [f.tenant for _, f in queue.take(1, 1)] == ["other"]
 
 
+def test_a_stranger_whose_receivers_hang_leaves_an_eighth_of_the_slots_to_whoever_comes() -> None:
+    queue: FairQueue[str] = FairQueue(slots=64, strangers=True)
+    for number in range(4):
+        fill(queue, flow(number, "hanging"), 20)
+    assert len(queue.take(0, 64)) == 56
+    fill(queue, flow(9, "other"), 20)
+    assert [f.tenant for _, f in queue.take(0, 64)] == ["other"] * 7
+
+
+def test_tenants_that_trust_each_other_may_use_every_slot() -> None:
+    queue: FairQueue[str] = FairQueue(slots=64)
+    for number in range(4):
+        fill(queue, flow(number, "busy"), 20)
+    assert len(queue.take(0, 64)) == 64
+
+
 def test_an_open_breaker_lets_one_probe_through_at_a_time() -> None:
     queue: FairQueue[str] = FairQueue(slots=100)
     down = flow(1)

@@ -26,6 +26,18 @@ def test_connection_serves_request_after_request(run):
     run(scenario())
 
 
+def test_tenants_share_no_connection(run):
+    """What one provoked its receiver to say late would be the answer to another's request."""
+
+    async def scenario():
+        async with loopback(OK) as receiver, transport() as it:
+            for tenant in ("mallory", "victim", "mallory"):
+                await it.send(request(receiver.url, tenant=tenant))
+            assert (len(receiver.requests), receiver.connections) == (3, 2)
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     "answer",
     [
