@@ -209,6 +209,7 @@ def excess(outlook: Outlook, bucket: Bucket, *, from_s: int, enough: int | None 
         if 1_000 * window.peak > bucket.rate * (window.limit_ms - 1_000)
         and window.runs
         and window.start_s + MINUTE_SECONDS > from_s
+        and 1_000 * _longest_queue(window, outlook, passage) > bucket.rate * window.limit_ms
     ]
     found = 0
     for window in sorted(windows, key=lambda window: -window.peak):
@@ -246,6 +247,18 @@ def _windows(outlook: Outlook, passage: LimitedPassage) -> Iterator[_Window]:
             limit_ms=HERD_DELAY_LIMIT_MS if herds else DELAY_LIMIT_MS,
             peak=max(waiting),
         )
+
+
+def _longest_queue(window: _Window, outlook: Outlook, passage: LimitedPassage) -> int:
+    """The most that wait at any instant of a minute. Inside a second both curves are straight, but
+    for the runs that come when it begins: so that is at its end, or when those have come."""
+    first = max(0, window.start_s - outlook.start_s)
+    last = min(window.start_s + MINUTE_SECONDS - outlook.start_s, len(outlook.sharp))
+    engine = passage.engine
+    left = engine.backlog[first - 1] if first else engine.bucket.backlog
+    earlier = [left, *engine.backlog[first : last - 1]]
+    sharp = outlook.sharp[first:last]
+    return max(window.peak, *(left + came for left, came in zip(earlier, sharp, strict=True)))
 
 
 def _judge(window: _Window, outlook: Outlook, passage: LimitedPassage) -> Minute:

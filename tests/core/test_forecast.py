@@ -1,5 +1,6 @@
 """Forecasts, held against the closed forms, and the verdicts on them."""
 
+import random
 from dataclasses import replace
 from functools import reduce
 
@@ -199,3 +200,21 @@ def test_an_empty_span_is_quiet_and_a_good_one_is_met():
     bucket = Bucket(rate=100, burst=10)
     assert judge(foresee(herd(0, 60), bucket, from_s=NOON)).name == "quiet"
     assert judge(foresee(herd(6_000, 60), bucket, from_s=NOON)).name == "met"
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_excess_is_what_all_minutes_miss_their_objective_by(seed: int):
+    """Few minutes are looked at: none of those left out may miss anything."""
+    chance = random.Random(seed)
+    rate, seconds = chance.randrange(1, 60), chance.choice([60, 120, 301])
+    sharp = [chance.choice([0] * 20 + [chance.randrange(6 * rate)]) for _ in range(seconds)]
+    spread = [chance.choice([0, 0, chance.randrange(2 * rate)]) for _ in range(seconds)]
+    planned = [at_once + evenly for at_once, evenly in zip(sharp, spread, strict=True)]
+    start_s = NOON + chance.randrange(3_600)
+    outlook = Outlook(
+        start_s=start_s, demand=planned, planned=planned, herd=[0] * seconds, sharp=sharp
+    )
+    bucket = Bucket(rate=rate, burst=rate, backlog=chance.choice([0, 3 * rate]))
+    minutes = foresee(outlook, bucket, from_s=start_s).minutes
+    missed = [m.runs * max(0, m.delays.p99_ms - m.limit_ms) for m in minutes]
+    assert excess(outlook, bucket, from_s=start_s) == sum(missed)
