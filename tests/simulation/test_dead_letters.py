@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.app import Engine
+from engine.core.document import read_schedule
 from engine.core.errors import Conflict, Counted, Invalid, NotFound
 from engine.core.identity import parse_instant, schedule_id
 from engine.core.model import Outcome, Pause
@@ -362,11 +363,15 @@ def test_only_the_newest_of_very_many_are_grouped(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "FAILED_PAGE_RUNS", 2)
-    monkeypatch.setattr(dead_letters, "PAGES_COUNTED_MAX", 2)
+    monkeypatch.setattr(dead_letters, "RUNS_GROUPED_MAX", 4)
 
     async def main(world: World) -> None:
         async with world.engine() as engine:
             await put(engine, "x", **MINUTELY)
+            # Those of others neither count nor hide any.
+            target = {"url": "http://127.0.0.1:9/"}
+            theirs = read_schedule({**MINUTELY, "target": target}, tenant="stranger", name="x")
+            await engine.of("stranger").schedules.put(theirs)
             await world.until("2026-11-30T12:06:30Z")
             found = await engine.of("default").dead_letters.grouped()
             assert (found.runs, found.complete) == (4, False)
