@@ -48,3 +48,12 @@ def test_any_other_transfer_coding_is_refused_and_nothing_behind_it_is_read(
     assert b'"code":"malformed"' in answered
     assert b"HTTP/1.1 200 " not in answered
     assert list(engine.schedules.by_name) == []
+
+
+def test_an_older_http_has_no_chunks(api, engine):
+    head = b"PUT /v1/schedules/a HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n"
+    head += b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answered = api.raw(head + CHUNKS + NEXT)
+    assert answered.startswith(b"HTTP/1.0 400 ")
+    assert b"HTTP/1.1 200 " not in answered
+    assert list(engine.schedules.by_name) == []
