@@ -13,9 +13,9 @@ nesting costs a few milliseconds and no recursion.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from engine.core.errors import Fault, Invalid, Malformed
@@ -61,11 +61,7 @@ def parse_json(data: bytes) -> Any:
 
 def exact_float(text: str) -> float:
     """The double that `text` names, and no neighbour of it. Raises Malformed."""
-    value = float(text)
-    if value - value != 0:
-        if text[-1].isalpha():  # TOML's nan and inf.
-            _not_a_number(text)
-        raise Malformed(f"the number {text[:32]} is too large for a double")
+    value = _finite_float(text)
     # With its point or exponent, a text of so many characters has no more digits than are kept.
     if len(text) > DIGITS_KEPT + 1 or abs(value) < MAGNITUDE_KEPT:
         _check_digits(text, value)
@@ -82,8 +78,21 @@ def _decode(text: str) -> Any:
         return _DECODER.decode(text)
     except _Inexact:
         # Read once more, since only the whole says where each of them is.
-        faults = _inexact_numbers(_INEXACT_DECODER.decode(text), "")
-        raise Invalid(*islice(faults, FAULTS_MAX)) from None
+        decoder = json.JSONDecoder(
+            object_pairs_hook=_object,
+            parse_float=_first_inexact(FAULTS_MAX),
+            parse_constant=_not_a_number,
+        )
+        raise Invalid(*_inexact_numbers(decoder.decode(text), "")) from None
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        if text[-1].isalpha():  # TOML's nan and inf.
+            _not_a_number(text)
+        raise Malformed(f"the number {text[:32]} is too large for a double")
+    return value
 
 
 def _check_digits(text: str, value: float) -> None:
@@ -100,11 +109,22 @@ class _Inexact(Malformed):
     """A number that a double holds only nearly."""
 
 
-def _exact_or_error(text: str) -> float | _Inexact:
-    try:
-        return exact_float(text)
-    except _Inexact as error:
-        return error.with_traceback(None)
+def _first_inexact(most: int) -> Callable[[str], float | _Inexact]:
+    """Reads numbers, the first `most` of the inexact ones as what is wrong with them: of an error
+    for each, a body would hold tens of thousands and take hundreds of megabytes."""
+    found = 0
+
+    def read(text: str) -> float | _Inexact:
+        nonlocal found
+        if found == most:
+            return _finite_float(text)
+        try:
+            return exact_float(text)
+        except _Inexact as error:
+            found += 1
+            return error.with_traceback(None)
+
+    return read
 
 
 def _inexact_numbers(value: Any, pointer: str) -> Iterator[Fault]:
@@ -157,8 +177,5 @@ _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=exact_float, parse_constant=_not_a_number
-)
-_INEXACT_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_exact_or_error, parse_constant=_not_a_number
 )
 _ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)

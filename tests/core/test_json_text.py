@@ -125,6 +125,14 @@ def test_any_value_is_read_as_it_was_written(value):
     assert parse_json(json.dumps(value).encode()) == value
 
 
+def test_of_very_many_such_numbers_the_first_64_are_named_and_the_rest_are_still_read():
+    with pytest.raises(Invalid) as caught:
+        parse_json(b"[" + b"1e-400," * 30_000 + b"1]")
+    assert [fault.pointer for fault in caught.value.faults] == [f"/{n}" for n in range(64)]
+    with pytest.raises(Malformed, match="too large"):
+        parse_json(b"[" + b"1e-400," * 30_000 + b"1e999]")
+
+
 @given(st.binary(max_size=64))
 def test_any_bytes_are_read_or_refused(data):
     with suppress(Malformed, Invalid):
