@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, NoReturn
 
 from engine.core.errors import Fault, Invalid, Malformed
@@ -83,7 +83,8 @@ def _decode(text: str) -> Any:
             parse_float=_first_inexact(FAULTS_MAX),
             parse_constant=_not_a_number,
         )
-        raise Invalid(*_inexact_numbers(decoder.decode(text), "")) from None
+        faults = _inexact_numbers(decoder.decode(text), "")
+        raise Invalid(*islice(faults, FAULTS_MAX)) from None
 
 
 def _finite_float(text: str) -> float:
