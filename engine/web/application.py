@@ -31,6 +31,7 @@ from engine.web import (
     tenants,
 )
 from engine.web.access import Route
+from engine.web.answer_date import dated_by
 from engine.web.connection import keep_reserve
 from engine.web.expectations import close_uninvited
 from engine.web.framing import refuse_codings
@@ -113,6 +114,7 @@ def create_app(engine: EngineFace) -> web.Application:
     app[ENGINE] = engine
     app[batch.UNDER_WAY] = Counter()
     app[docs.DESCRIPTION] = DESCRIPTION
+    app.on_response_prepare.append(dated_by(engine.clock))
     app.on_shutdown.append(events.end_streams)
     app.add_routes([route.definition() for route in ROUTES])
     app.add_routes(dashboard.read_dashboard().routes())

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from engine import __version__
+
 FOLDER = Path(__file__).parent / "static"
 TYPES = {
     ".css": "text/css",
@@ -37,8 +39,9 @@ SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 FOR_EVER = "public, max-age=31536000, immutable"
-_HASH = "HASH"
-"""Stands in the page where the folder's hash belongs."""
+_HASH, _VERSION = b"HASH", b"VERSION"
+"""Stand in the page where the folder's hash and the engine's version belong: the page says what an
+attempt sends, and `User-Agent` holds the version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +76,13 @@ class Dashboard:
 def read_dashboard() -> Dashboard:
     """The folder as it is now; it has some 150 KB."""
     files = dict(_files())
-    digest = sha256()
+    digest = sha256(__version__.encode())
     for path, content in files.items():
         digest.update(b"%b\0%d\0%b" % (path.encode(), len(content), content))
-    page = files.pop("index.html")
     short = digest.hexdigest()[:16]
-    return Dashboard(page=page.replace(_HASH.encode(), short.encode()), files=files, digest=short)
+    page = files.pop("index.html").replace(_HASH, short.encode())
+    page = page.replace(_VERSION, __version__.encode())
+    return Dashboard(page=page, files=files, digest=short)
 
 
 def _files() -> Iterator[tuple[str, bytes]]:

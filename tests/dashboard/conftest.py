@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.end_to_end.processes import Engine
+from tests.end_to_end.processes import Engine, until
 
 HERE = Path(__file__).parent
 AXE = (HERE / "vendor" / "axe.js").read_text()
@@ -128,6 +128,8 @@ def engine(receiver: str) -> Iterator[Engine]:
         headers = {"Content-Type": "application/x-ndjson"}
         with urlopen(Request(f"{engine.url}/v1/schedules:batch", body, headers)) as answer:
             assert answer.read().count(b'"created"') == SCHEDULES
+        run = engine.ask("POST", "/v1/schedules/report-00042:trigger", {}).document["id"]
+        until(lambda: engine.ask("GET", f"/v1/runs/{run}").document["ended_at"], "it has run")
         yield engine
 
 

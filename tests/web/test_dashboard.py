@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import __version__
 from engine.web.dashboard import FOLDER, read_dashboard
 
 WEIGHT_MAX = 200 * 1024
@@ -14,6 +15,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
+BROWSERS_CLOCK = re.compile(r"Date\.now\(|new Date\(\)")
 OURS = [path for path in sorted(FOLDER.rglob("*.js")) if path.parent.name != "vendor"]
 MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|setHTML|createContextualFragment"
@@ -38,6 +40,10 @@ def test_the_page_and_its_files_are_served_to_everybody_under_the_policy(api):
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert "immutable" in answer.headers["Cache-Control"]
     assert page.headers["Content-Security-Policy"] == POLICY
+
+
+def test_the_page_knows_the_engine_that_sends_what_it_shows(api):
+    assert f'data-version="{__version__}"' in api.get("/").body.decode()
 
 
 def test_the_page_is_asked_for_each_time_and_sent_when_it_changed(api):
@@ -65,6 +71,12 @@ def test_a_module_makes_no_markup_out_of_text_and_is_short(module: Path):
     assert text.startswith("// "), "open it with what it is for"
     assert text.count("\n") <= 250
     assert max(map(len, text.splitlines())) <= 110
+
+
+def test_one_module_looks_at_the_browsers_clock_and_all_others_ask_it_for_the_engines():
+    assert [path.name for path in OURS if BROWSERS_CLOCK.search(path.read_text())] == [
+        "engine_clock.js"
+    ]
 
 
 def test_a_module_imports_files_that_are_there_and_nothing_else():

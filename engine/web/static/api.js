@@ -4,17 +4,21 @@
 // tab reads it, and unlike a cookie it goes out only where this code sends it, so no other site can
 // make the browser use it.
 
+import { fetchTimed } from "./engine_clock.js";
+
 const KEY = "offbeat-key";
 const SECONDS_MAX = 30;
 
 /** What the engine answered instead: an RFC 9457 problem. `faults` are by JSON pointer. */
 export class Problem extends Error {
   constructor(status, document) {
-    super(document.detail ?? `the engine answered ${status}`);
+    const errors = document.errors ?? [];
+    const faults = errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);
+    const told = faults.map(([where, detail]) => `${where}: ${detail}`).join("; ");
+    super(told || (document.detail ?? `the engine answered ${status}`));
     this.status = status;
     this.code = document.code ?? "";
-    const faults = document.errors ?? [];
-    this.faults = new Map(faults.map((fault) => [fault.pointer ?? fault.parameter, fault.detail]));
+    this.faults = new Map(faults);
   }
 }
 
@@ -42,8 +46,9 @@ export const exactly = (_, value, context) =>
     ? JSON.rawJSON(context.source)
     : value;
 
-/** `isExact`: what is shown and sent back must be what is stored, to the digit. */
-async function ask(method, path, body, { signal, headers = {}, isExact = false } = {}) {
+/** `isExact`: what is shown and sent back must be what is stored, to the digit; `isText`: not read. */
+async function ask(method, path, body, options = {}) {
+  const { signal, headers = {}, isExact = false, isText = false } = options;
   const deadline = AbortSignal.timeout(SECONDS_MAX * 1_000);
   const response = await fetched(path, {
     method,
@@ -60,13 +65,13 @@ async function ask(method, path, body, { signal, headers = {}, isExact = false }
   const isJson = /json/.test(response.headers.get("Content-Type"));
   const document = isJson && text ? JSON.parse(text, isExact ? exactly : undefined) : text;
   if (!response.ok) throw new Problem(response.status, document || {});
-  return document;
+  return isText ? text : document;
 }
 
 /** fetch, whose own words for an engine that is gone are "Failed to fetch". */
 async function fetched(path, options) {
   try {
-    return await fetch(path, options);
+    return await fetchTimed(path, options);
   } catch (error) {
     throw error.name === "AbortError" ? error : new Silence(options.method === "GET");
   }

@@ -4,6 +4,7 @@ import { Problem, Silence, forgetKey, hasKey, keepKey } from "./api.js";
 import { fill, h } from "./dom.js";
 import { follow, on } from "./live.js";
 import { tellTime } from "./parts.js";
+import { faultsOf, onReadiness, readiness } from "./readiness.js";
 import { failed } from "./views/failed.js";
 import { flows } from "./views/flows.js";
 import { herd } from "./views/herd.js";
@@ -42,6 +43,7 @@ async function show() {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close(); // It asks about what was left.
   const [screen, about, section] = screenOf(location.hash);
   markSection(section);
   isUnanswered = false;
@@ -93,6 +95,14 @@ function markSection(section) {
   fill(document.querySelector("nav"), links);
 }
 
+/** Whether it is ready, and with the answer what time it is there; silence is the screen's to say. */
+const askWhetherReady = () => readiness(AbortSignal.timeout(AGAIN_MS)).catch(() => {});
+
+onReadiness((found) => {
+  const text = found.isReady ? "" : `not ready: ${faultsOf(found)}`;
+  const place = document.querySelector(".ready");
+  if (place.textContent !== text) fill(place, text); // What is the same is not read out again.
+});
 on("live", (isLive) => {
   fill(document.querySelector(".live"), isLive ? "live" : "every 5 s: the stream is down");
 });
@@ -101,6 +111,10 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // The address names the screen, not a place in it.
   main.focus();
 });
-setInterval(() => (isUnanswered ? show() : tellTime()), AGAIN_MS);
+setInterval(() => {
+  askWhetherReady();
+  if (isUnanswered) show();
+  else tellTime();
+}, AGAIN_MS);
 startFollowing();
-show();
+askWhetherReady().then(show);

@@ -1,5 +1,7 @@
 // How figures are written: thousands apart, a unit beside each, and instants by how far they are.
 
+import { now } from "./engine_clock.js";
+
 const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const UNITS = [
   ["d", 86_400_000],
@@ -25,9 +27,9 @@ export function duration(ms) {
   return `${Math.floor(ms / size)} ${unit}${rest ? ` ${rest} ${lesser}` : ""}`;
 }
 
-/** "in 3 min", "20 s ago", "now" */
-export function relative(instant, now = Date.now()) {
-  const ms = Date.parse(instant) - now;
+/** "in 3 min", "20 s ago", "now": by the engine's clock */
+export function relative(instant, from = now()) {
+  const ms = Date.parse(instant) - from;
   if (Math.abs(ms) < 1_000) return "now";
   const [unit, size] = UNITS.find(([, bound]) => Math.abs(ms) >= bound);
   const text = `${Math.round(Math.abs(ms) / size)} ${unit}`;

@@ -82,4 +82,5 @@ function setLive(isLive) {
   tell("live", isLive);
 }
 
-const tell = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
+/** Let all who listen for `name` hear. */
+export const tell = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));

@@ -70,10 +70,15 @@ export function figures(triples) {
   return h("dl", { class: "figures", style }, triples.map(figure));
 }
 
+/** For tables of more columns than a phone is wide: a card for each row there, with each cell's head. */
+export const LABELLED = { class: "cards labelled" };
+
 /** A table of rows of cells. Heads with a leading # are of numbers. */
 export function table(caption, heads, rows, attributes = {}) {
   const isNumber = heads.map((head) => head.startsWith("#"));
-  const cell = (tag) => (content, place) => h(tag, { class: isNumber[place] && "number" }, content);
+  const names = heads.map((head) => head.replace("#", ""));
+  const cell = (tag) => (content, place) =>
+    h(tag, { class: isNumber[place] && "number", "data-head": names[place] }, content);
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
@@ -81,7 +86,7 @@ export function table(caption, heads, rows, attributes = {}) {
       "table",
       attributes,
       h("caption", { class: "hidden" }, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => head.replace("#", "")).map(cell("th")))),
+      h("thead", {}, h("tr", {}, names.map(cell("th")))),
       h(
         "tbody",
         {},

@@ -1,26 +1,15 @@
-// A trigger in words: the common shapes of a cron as a person says them, the rest as it is written.
+// A trigger in words, and why an occurrence fires when it does.
 
+import { cronWords } from "./cron_words.js";
 import { duration, instant } from "./format.js";
 
-const NAMES = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-const DAYS = [
-  "Sunday",
-  "Monday",
-  "Tuesday",
-  "Wednesday",
-  "Thursday",
-  "Friday",
-  "Saturday",
-  "Sunday",
-];
-
-/** "every 5 minutes", "at 09:00 on Monday to Friday, Europe/Berlin" */
+/** "every 5 minutes", "at 09:00 on Monday to Friday, Europe/Berlin", "as the cron 0 0 L * * says" */
 export function triggerWords(schedule) {
-  if (schedule.every) return `every ${duration(schedule.every * 1_000)}`;
+  if (schedule.every) return `every ${span(schedule.every)}${phaseWords(schedule.phase)}`;
   if (schedule.at) return `once, ${instant(schedule.at)} UTC`;
   const cron = schedule.cron_resolved ?? schedule.cron;
   const zone = schedule.timezone && schedule.timezone !== "UTC" ? `, ${schedule.timezone}` : "";
-  return `${cronWords(cron) ?? cron}${zone}`;
+  return `${cronWords(cron) ?? `as the cron ${cron} says`}${zone}`;
 }
 
 /** What was written, for beside the words. */
@@ -64,37 +53,16 @@ export function wallClock({ timezone }) {
   }
 }
 
-function cronWords(cron) {
-  const fields = cron.split(/\s+/);
-  if (fields.length !== 5) return null;
-  const [minute, hour, day, month, weekday] = fields;
-  const days = dayWords(day, month, weekday);
-  if (days === null) return null;
-  return timeWords(minute, hour, days !== "") && `${timeWords(minute, hour, days !== "")}${days}`;
+/** Seconds without rounding: 1 d 1 s */
+function span(seconds) {
+  const parts = [
+    [Math.floor(seconds / 86_400), "d"],
+    [Math.floor(seconds / 3_600) % 24, "h"],
+    [Math.floor(seconds / 60) % 60, "min"],
+    [seconds % 60, "s"],
+  ];
+  const some = parts.filter(([number]) => number > 0);
+  return some.map(([number, unit]) => `${number} ${unit}`).join(" ");
 }
 
-function timeWords(minute, hour, hasDays) {
-  const step = /^\*\/(\d+)$/.exec(minute);
-  if (hour === "*" && minute === "*") return "every minute";
-  if (hour === "*" && step) return `every ${step[1]} minutes`;
-  if (hour === "*" && isNumber(minute))
-    return minute === "0" ? "every hour" : `every hour at :${two(minute)}`;
-  const hours = /^\*\/(\d+)$/.exec(hour);
-  if (hours && isNumber(minute)) return `every ${hours[1]} hours at :${two(minute)}`;
-  if (!isNumber(minute) || !isNumber(hour)) return null;
-  return `${hasDays ? "" : "every day "}at ${two(hour)}:${two(minute)}`;
-}
-
-/** "" every day; null: not in these words. */
-function dayWords(day, month, weekday) {
-  if (month !== "*") return null;
-  if (day === "*" && weekday === "*") return "";
-  if (weekday === "*") return isNumber(day) ? ` on day ${day} of each month` : null;
-  const numbered = weekday.replace(/[a-z]{3}/gi, (name) => NAMES.indexOf(name.toLowerCase()));
-  const span = /^(\d)(?:-(\d))?$/.exec(numbered);
-  if (day !== "*" || !span || span[1] > 7 || span[2] > 7) return null;
-  return ` on ${DAYS[span[1]]}${span[2] ? ` to ${DAYS[span[2]]}` : ""}`;
-}
-
-const isNumber = (text) => /^\d+$/.test(text);
-const two = (text) => text.padStart(2, "0");
+const phaseWords = (phase) => (phase ? `, with a phase of ${span(phase)}` : "");

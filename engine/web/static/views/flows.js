@@ -4,7 +4,7 @@ import { get, put, resource } from "../api.js";
 import { fill, h } from "../dom.js";
 import { count } from "../format.js";
 import { refreshing } from "../live.js";
-import { badge, button, empty, pager, panel, table, title } from "../parts.js";
+import { LABELLED, badge, button, empty, pager, panel, table, title } from "../parts.js";
 
 const PAGE = 50;
 const DOORS = {
@@ -60,7 +60,7 @@ function listOf({ data, next_cursor: next }, said, refresh, turn, cursor) {
     count(flow.held),
     button("Limits", () => edit(flow, refresh), said),
   ];
-  return panel(null, table("Flows", heads, data.map(row)), pager(cursor, next, turn));
+  return panel(null, table("Flows", heads, data.map(row), LABELLED), pager(cursor, next, turn));
 }
 
 function rateOf({ rate, effective_rate: effective }) {
@@ -102,7 +102,7 @@ async function edit(flow, refresh) {
       dialog.close();
       await refresh();
     } catch (error) {
-      fill(fault, [error.message, ...(error.faults?.values() ?? [])].join(": "));
+      fill(fault, error.message);
     }
   };
   const labelled = (id, text, control) =>

@@ -3,13 +3,16 @@
 import { Problem, get } from "../api.js";
 import { chart } from "../chart.js";
 import { fill, h } from "../dom.js";
+import { instantIn } from "../engine_clock.js";
 import { clock, count, counted, duration, instant, relative } from "../format.js";
 import { busiestOf, closeUp, happened, herdInstant, joined, overview } from "../herd_curves.js";
 import { on } from "../live.js";
-import { badge, bars, figures, panel, table, title, tone } from "../parts.js";
+import { LABELLED, badge, bars, figures, panel, table, title } from "../parts.js";
+import { onReadiness } from "../readiness.js";
+import { noSchedules, verdicts } from "./verdicts.js";
 import { whatIf } from "./what_if.js";
 
-const AHEAD_SECONDS = 3_600;
+const AHEAD_MS = 3_600_000;
 const FORECAST_MS = 30_000; // With a million schedules it takes half a second of a core.
 const MONITOR_MS = 5_000;
 const CURVES = [
@@ -20,7 +23,8 @@ const CURVES = [
 ];
 
 export async function herd({ place, signal }) {
-  const [words, numbers, records, about] = [h("div"), h("div"), h("div"), h("p")];
+  const [numbers, records, about] = [h("div"), h("div"), h("p")];
+  const words = h("div", { class: "screen" });
   const top = h("div", { class: "columns" });
   const all = chart(CURVES, signal, { unit: "Runs a second, the busiest of each 10 s", at: minute });
   const near = chart(CURVES, signal, { unit: "Runs a second", at: second });
@@ -39,11 +43,13 @@ export async function herd({ place, signal }) {
     records,
   );
 
+  const say = () => fill(words, sight.isEmpty && noSchedules(), verdicts(sight));
+  onReadiness((ready) => ((sight.ready = ready), sight.forecast && say()), signal);
   const show = (news) => {
     Object.assign(sight, news);
     sight.line = joined(sight);
     draw();
-    fill(words, verdicts(sight));
+    say();
     fill(numbers, numbersOf(sight));
     fill(top, topOf(sight.forecast.top));
     fill(records, sight.monitor && recordsOf(sight.monitor.records));
@@ -77,7 +83,7 @@ function drawBoth(sight, all, near, about) {
   if (!then) sight.herd = found;
   const part = closeUp(line, then, found ? found.at : now);
   near.draw(part, of(part, "Around the busiest second"));
-  fill(about, found ? herdWords(found, now, busiestOf(part)) : "Nothing falls due within the hour.");
+  fill(about, found ? herdWords(found, now, busiestOf(part)) : noHerdWords(forecast.runs));
 }
 
 /** "20:00:00 UTC, in 12 min: 7,541 runs ask for one second, 181 a second at most after jitter." */
@@ -90,13 +96,24 @@ function herdWords({ at, runs }, now, [, served, planned]) {
   ];
 }
 
+/** Runs that each have a second of their own are no herd. */
+function noHerdWords(runs) {
+  if (!runs) return "Nothing falls due within the hour.";
+  const fall = runs === 1 ? "falls" : "fall";
+  return `${counted(runs, "run")} ${fall} due within the hour, and no second has two: no herd.`;
+}
+
 async function look(signal) {
-  const to = new Date(Date.now() + AHEAD_SECONDS * 1_000).toISOString();
   const [monitor, forecast] = await Promise.all([
     monitorNow(signal),
-    get("v1/herd/forecast", { to, bin: 1 }, { signal }),
+    get("v1/herd/forecast", { to: instantIn(AHEAD_MS), bin: 1 }, { signal }),
   ]);
-  return { monitor, forecast };
+  return { monitor, forecast, isEmpty: !forecast.runs && (await hasNone(signal)) };
+}
+
+async function hasNone(signal) {
+  const { data } = await get("v1/schedules", { limit: 1 }, { signal });
+  return !data.length;
 }
 
 const monitorNow = (signal) =>
@@ -107,30 +124,6 @@ function nullIfForbidden(error) {
   if (error instanceof Problem && error.status === 403) return null;
   throw error;
 }
-
-function verdicts({ monitor, forecast }) {
-  const hidden = "What happens now is the whole node's: it needs an admin key.";
-  return h(
-    "div",
-    { class: "columns" },
-    monitor
-      ? verdictOf("Now", monitor.verdict.name, monitor.verdict)
-      : h("section", { class: "verdict calm" }, h("p", { class: "quiet" }, hidden)),
-    verdictOf("Next hour", forecast.verdict, forecast),
-  );
-}
-
-const verdictOf = (span, verdict, { sentence, advice }) =>
-  h(
-    "section",
-    { class: `verdict ${tone(verdict)}` },
-    h("h2", { class: "row" }, `${span}: `, badge(verdict)),
-    h("p", {}, readable(sentence)),
-    h("p", { class: "advice" }, h("strong", {}, "What to do: "), readable(advice)),
-  );
-
-/** Instants within a sentence, without what is the same today. */
-const readable = (text) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(\.\d+)?Z/g, "$1 UTC");
 
 function numbersOf({ monitor, forecast, now }) {
   const { busiest, worst_minute: worst } = forecast;
@@ -144,9 +137,9 @@ function numbersOf({ monitor, forecast, now }) {
       served && [
         count(served.amplification),
         `noise ${count(served.noise_floor)}`,
-        "amplification, now",
+        "amplification of what is sent",
       ],
-      [count(forecast.runs), "runs", "in the next hour"],
+      [count(forecast.runs), forecast.runs === 1 ? "run" : "runs", "in the next hour"],
       [count(busiest.demand), "runs/s", "asked for, busiest second"],
       [count(busiest.planned), "runs/s", "after jitter, busiest second"],
       [count(forecast.rate), "runs/s", "can leave at most"],
@@ -199,6 +192,6 @@ function recordsOf(records) {
   return panel(
     name,
     h("p", { class: "quiet small" }, "Asked, planned and served: runs in the busiest second."),
-    table(name, [...heads, "Verdict"], records.map(row)),
+    table(name, [...heads, "Verdict"], records.map(row), LABELLED),
   );
 }

@@ -1,8 +1,9 @@
 // One run: where its time went, what was sent and answered, and how to send it again.
 
-import { get, post, resource } from "../api.js";
+import { exactly, get, post, resource } from "../api.js";
 import { fill, h, link } from "../dom.js";
 import { clock, duration, instant, offset } from "../format.js";
+import { memberOf } from "../json_text.js";
 import { refreshing } from "../live.js";
 import { badge, button, facts, figures, panel, scheduleLink, title } from "../parts.js";
 import { requestOf } from "./request.js";
@@ -27,14 +28,15 @@ const OPEN = new Set(["planned", "retry_wait", "attempting"]);
 export async function run({ place, about: id, signal }) {
   const [body, said] = [h("div", { class: "screen" }), h("div", { role: "status" })];
   const refresh = async () => {
-    const found = await get(resource("v1/runs", id), {}, { signal, isExact: true });
+    const text = await get(resource("v1/runs", id), {}, { signal, isText: true });
+    const found = JSON.parse(text, exactly);
     fill(body, headOf(found, said, refresh), said, numbers(found), whyOf(found));
     body.append(
       h(
         "div",
         { class: "columns" },
         attemptsOf(found),
-        requestOf(found, said),
+        requestOf(found, memberOf(text, "target", "json"), said),
       ),
     );
   };

@@ -2,9 +2,10 @@
 
 import { get, post, remove, resource } from "../api.js";
 import { fill, h, link, pathTo } from "../dom.js";
-import { clock, counted, duration, instant, offset, relative } from "../format.js";
+import { clock, counted, duration, instant, relative } from "../format.js";
 import { refreshing } from "../live.js";
 import {
+  LABELLED,
   badge,
   button,
   confirmed,
@@ -18,7 +19,8 @@ import {
   tone,
   when,
 } from "../parts.js";
-import { offsetReason, triggerText, triggerWords, wallClock } from "../trigger.js";
+import { triggerText, triggerWords } from "../trigger.js";
+import { nextOf } from "./occurrences.js";
 
 const SHOWN_NEXT = 10;
 const SHOWN_RUNS = 25;
@@ -106,35 +108,6 @@ function pausedWords({ pause_reason: reason, paused_until: until }) {
   return `Paused${reason ? `: ${reason}` : ""}, ${end}.`;
 }
 
-function nextOf(found, occurrences) {
-  if (!occurrences.length) {
-    return empty(
-      "It fires no more",
-      h("p", { class: "quiet" }, "Its trigger has no occurrence to come. Edit it to give it one."),
-    );
-  }
-  const local = wallClock(found);
-  const row = ({ scheduled_for: due, fire_after: fire }) => [
-    local && h("time", { class: "instant" }, local(due)),
-    h("time", { class: "instant" }, instant(due)),
-    h("time", { class: "instant" }, clock(fire)),
-    due === fire ? "exact" : offset(due, fire),
-    when(fire),
-  ];
-  const heads = ["scheduled_for (UTC)", "→ fire_after (UTC)", "#Offset", "#From now"];
-  const shown = (cells) => (local ? cells : cells.slice(1));
-  return panel(
-    `Next ${counted(occurrences.length, "occurrence")}`,
-    h("p", { class: "quiet lead" }, offsetReason(found)),
-    found.paused && h("p", { class: "lead" }, "While it is paused they are skipped, and counted."),
-    table(
-      "Next occurrences",
-      shown([`In ${found.timezone}`, ...heads]),
-      occurrences.map(row).map(shown),
-    ),
-  );
-}
-
 function runsOf({ data, next_cursor: next }, cursor, turn) {
   const begun = data.filter(({ state }) => state !== "planned");
   if (!begun.length)
@@ -158,7 +131,7 @@ function runsOf({ data, next_cursor: next }, cursor, turn) {
   return panel(
     "Runs",
     timeline([...begun].reverse()),
-    table("Runs, newest first", heads, begun.map(row)),
+    table("Runs, newest first", heads, begun.map(row), LABELLED),
     pager(cursor, next, turn),
   );
 }

@@ -2,6 +2,7 @@
 
 import { get, resource } from "../api.js";
 import { fill, h, link } from "../dom.js";
+import { instantIn } from "../engine_clock.js";
 import { on, refreshing } from "../live.js";
 import {
   badge,
@@ -144,7 +145,7 @@ async function lastResults(shown, signal) {
   const worker = async () => {
     for (let found = waiting.pop(); found; found = waiting.pop()) {
       const [name, cell] = found;
-      const query = { limit: RUNS_LOOKED_AT, to: new Date().toISOString() };
+      const query = { limit: RUNS_LOOKED_AT, to: instantIn(0) };
       const { data } = await get(resource("v1/schedules", name, "/runs"), query, { signal });
       const run = data.find(({ state }) => !NO_RESULT.has(state));
       fill(cell, run ? lastRun(run) : data.length ? "on its way" : "not yet");

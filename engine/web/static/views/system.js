@@ -2,8 +2,10 @@
 
 import { Problem, authorization, forgetKey, get, hasKey } from "../api.js";
 import { fill, h } from "../dom.js";
+import { ahead, instantIn } from "../engine_clock.js";
 import { count, duration, instant } from "../format.js";
 import { badge, facts, figures, panel, table, title } from "../parts.js";
+import { readiness } from "../readiness.js";
 
 const REFRESH_MS = 5_000;
 const AUDITED_MS = 3_600_000;
@@ -15,7 +17,7 @@ export async function system({ place, signal }) {
       readiness(signal),
       metrics(signal),
       auditOfLastHour(signal),
-      get("v1/system", {}, { signal }).catch(nullIfForbidden),
+      get("v1/system", {}, { signal }).catch(nullIfRefused),
     ]);
     fill(
       parts,
@@ -24,7 +26,7 @@ export async function system({ place, signal }) {
         "div",
         { class: "columns" },
         readyOf(checks),
-        clockOf(checks.skew, numbers),
+        clockOf(ahead(), numbers),
         storeOf(numbers, audit),
         about && versionsOf(about),
       ),
@@ -44,20 +46,6 @@ export async function system({ place, signal }) {
   signal.addEventListener("abort", () => clearInterval(timer));
 }
 
-/** The checks by name, each with what is wrong or "", and how far the engine's clock is from ours. */
-async function readiness(signal) {
-  const response = await fetch("readyz?verbose", { signal, cache: "no-store" });
-  const lines = (await response.text())
-    .split("\n")
-    .map((line) => /^\[[+-]\](\S+) (?:ok|failed: (.*))$/.exec(line));
-  const skew = Date.parse(response.headers.get("Date")) - Date.now();
-  return {
-    isReady: response.ok,
-    skew,
-    checks: lines.filter(Boolean).map(([, name, fault]) => [name, fault ?? ""]),
-  };
-}
-
 /** Values by name with labels, of the Prometheus text; empty for a key that may not read it. */
 async function metrics(signal) {
   const response = await fetch("metrics", { signal, headers: authorization(), cache: "no-store" });
@@ -67,8 +55,7 @@ async function metrics(signal) {
 }
 
 function auditOfLastHour(signal) {
-  const from = new Date(Date.now() - AUDITED_MS).toISOString();
-  return get("v1/audit", { from }, { signal });
+  return get("v1/audit", { from: instantIn(-AUDITED_MS) }, { signal }).catch(nullIfRefused);
 }
 
 function load(numbers) {
@@ -110,7 +97,7 @@ function clockOf(skew, numbers) {
   return panel(
     "Clock",
     facts([
-      ["Engine", `${instant(new Date(Date.now() + skew).toISOString()).slice(0, 19)} UTC`],
+      ["Engine", `${instant(instantIn(0)).slice(0, 19)} UTC`],
       ["", off],
       ["Loop lag, mean", meanOf(numbers, "scheduler_loop_lag_seconds")],
     ]),
@@ -126,8 +113,8 @@ function storeOf(numbers, audit) {
         "Rows a commit, mean",
         meanOf(numbers, "scheduler_journal_batch_rows", (value) => count(value)),
       ],
-      ["Accounted for, last hour", accounts(audit)],
-      ["History since", since(audit.history_floor)],
+      ["Accounted for, last hour", audit && accounts(audit)],
+      ["History since", audit && since(audit.history_floor)],
     ]),
   );
 }
@@ -144,9 +131,9 @@ const since = (floor) => (Date.parse(floor) ? `${instant(floor)} UTC` : "the beg
 
 const FOR_ADMINS = "Versions and settings are the whole node's: they need an admin key.";
 
-/** A key of less scope sees the rest. */
-function nullIfForbidden(error) {
-  if (error instanceof Problem && error.status === 403) return null;
+/** A key of less scope sees the rest, and so does who asks about an hour that history has not. */
+function nullIfRefused(error) {
+  if (error instanceof Problem && [403, 422].includes(error.status)) return null;
   throw error;
 }
 

@@ -2,6 +2,7 @@
 
 import { post } from "../api.js";
 import { fill, h } from "../dom.js";
+import { instantIn } from "../engine_clock.js";
 import { count, duration } from "../format.js";
 import { badge, panel, table } from "../parts.js";
 
@@ -29,7 +30,7 @@ export function whatIf(signal, onAnswer) {
     const mine = ++asked;
     const body = {
       jitter_seconds: JITTERS[slider.value],
-      to: new Date(Date.now() + AHEAD_MS).toISOString(),
+      to: instantIn(AHEAD_MS),
       bin: 1,
     };
     const found = await post("v1/herd/what-if", body, { signal });

@@ -1,0 +1,77 @@
+// The herd in sentences: whether anything is sent at all, what goes on, what comes, and what to do.
+
+import { h, link } from "../dom.js";
+import { counted } from "../format.js";
+import { badge, empty, tone } from "../parts.js";
+import { faultsOf } from "../readiness.js";
+
+const NAMED_MAX = 5; // Of the timetables that a verdict is about.
+
+export function verdicts({ monitor, forecast, ready }) {
+  const coming = ready.isReady ? "Next hour" : "Next hour, once it is ready";
+  return h(
+    "div",
+    { class: "columns" },
+    ready.isReady ? nowOf(monitor) : notReady(ready),
+    verdictOf(coming, forecast.verdict, forecast),
+  );
+}
+
+/** What stands where there is no schedule, and so no herd. */
+export const noSchedules = () =>
+  empty(
+    "No schedules yet",
+    h(
+      "p",
+      { class: "lead quiet" },
+      "A herd is the runs that share an instant: where a thousand schedules say “every hour”, a ",
+      "thousand requests want to leave at :00. Here you see herds come, how far jitter spreads them, ",
+      "and what was sent.",
+    ),
+    link(["new"], "Make the first schedule", { class: "button primary" }),
+    h("p", { class: "quiet" }, "Or from a shell: ", h("code", {}, "offbeat apply schedules.toml")),
+  );
+
+const nowOf = (monitor) =>
+  monitor
+    ? verdictOf("Now", monitor.verdict.name, monitor.verdict)
+    : h("section", { class: "verdict calm" }, h("p", { class: "quiet" }, FOR_ADMINS));
+
+const FOR_ADMINS = "What happens now is the whole node's: it needs an admin key.";
+
+const notReady = (ready) =>
+  h(
+    "section",
+    { class: "verdict bad" },
+    h("h2", { class: "row" }, "Now: ", badge("failed", "not ready")),
+    h("p", {}, "Runs are not sent as planned. ", faultsOf(ready), "."),
+    toDo("mend that first; ", link(["system"], "System"), " lists every check."),
+  );
+
+const verdictOf = (span, verdict, { sentence, advice, timetables = [] }) =>
+  h(
+    "section",
+    { class: `verdict ${tone(verdict)}` },
+    h("h2", { class: "row" }, `${span}: `, badge(verdict)),
+    h("p", {}, readable(sentence)),
+    toDo(readable(advice)),
+    ["warn", "bad"].includes(tone(verdict)) && timetables.length > 0 && named(timetables),
+  );
+
+const toDo = (...words) =>
+  h("p", { class: "advice" }, h("strong", {}, "What to do: "), words);
+
+/** Which timetables the verdict is about, the largest first. */
+const named = (timetables) =>
+  h(
+    "p",
+    { class: "row" },
+    h("strong", {}, "Timetables: "),
+    timetables
+      .slice(0, NAMED_MAX)
+      .map(({ timetable, runs }) => h("span", {}, h("code", {}, timetable), `, ${counted(runs, "run")}`)),
+    timetables.length > NAMED_MAX && `and ${timetables.length - NAMED_MAX} more`,
+  );
+
+/** Instants within a sentence, without what is the same today. */
+const readable = (text) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(\.\d+)?Z/g, "$1 UTC");
