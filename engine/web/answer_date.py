@@ -1,7 +1,7 @@
 """The `Date` of answers, by the engine's clock.
 
-It may be set apart from the machine's (`--clock-start`), and a browser's may be minutes off: whoever
-asks for "the next hour" needs to know which hour that is here. The dashboard takes its time from it.
+It may be set apart from the machine's (`--clock-start`), and a browser's may be minutes off: who
+asks for "the next hour" must know which hour that is here. The dashboard takes its time from it.
 """
 
 from collections.abc import Awaitable, Callable

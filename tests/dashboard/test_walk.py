@@ -284,9 +284,7 @@ def test_a_dialog_is_closed_by_escape_and_the_slider_moved_by_keys(
         page.get_by_text("0 to 1 min 30 s").wait_for()
 
 
-def test_a_dialog_does_not_outlive_the_screen_that_it_asks_about(
-    browser: Browser, engine: Engine
-):
+def test_a_dialog_does_not_outlive_the_screen_that_it_asks_about(browser: Browser, engine: Engine):
     with screen_of(browser, engine) as screen:
         screen.show("flows", "Flows")
         page = screen.show("schedules/report-00003", "report-00003")

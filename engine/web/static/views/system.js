@@ -4,7 +4,7 @@ import { Problem, authorization, forgetKey, get, hasKey } from "../api.js";
 import { fill, h } from "../dom.js";
 import { ahead, instantIn } from "../engine_clock.js";
 import { count, duration, instant } from "../format.js";
-import { badge, facts, figures, panel, table, title } from "../parts.js";
+import { LABELLED, badge, facts, figures, panel, table, title } from "../parts.js";
 import { readiness } from "../readiness.js";
 
 const REFRESH_MS = 5_000;
@@ -85,7 +85,7 @@ function readyOf({ isReady, checks }) {
       "Readiness ",
       badge(isReady ? "met" : "missed", isReady ? "ready" : "not ready"),
     ),
-    table("Checks", ["Check", "State", "What is wrong"], checks.map(row)),
+    table("Checks", ["Check", "State", "What is wrong"], checks.map(row), LABELLED),
   );
 }
 
@@ -164,7 +164,7 @@ function settingsOf(settings) {
   ];
   return panel(
     "Settings in force",
-    table("Settings in force", ["Setting", "Value", "From"], settings.map(row)),
+    table("Settings in force", ["Setting", "Value", "From"], settings.map(row), LABELLED),
   );
 }
 
