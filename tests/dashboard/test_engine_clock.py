@@ -54,6 +54,8 @@ def test_the_newest_run_is_found_though_it_lies_ahead_of_the_browser(
         screen.page.route("**/v1/events", lambda route: route.abort())
         page = screen.show("schedules", "Schedules")
         expect(page.get_by_role("row", name="noon POST")).to_contain_text("retry wait")
+        screen.page.unroute("**/v1/events")
+        page.get_by_text("live", exact=True).wait_for()  # Nothing more is said of the stream.
         assert all("ERR_FAILED" in text for text in screen.said)
         screen.said.clear()
 

@@ -231,6 +231,8 @@ def test_a_schedule_of_every_second_has_a_last_result(
         page.get_by_label("Name begins with").fill("every-second")
         row = page.get_by_role("row", name="every-second")
         row.get_by_text("succeeded").wait_for(timeout=3_000)
+        screen.page.unroute("**/v1/events")
+        page.get_by_text("live", exact=True).wait_for()  # Nothing more is said of the stream.
         assert all("ERR_FAILED" in text for text in screen.said)
         screen.said.clear()
     engine.ask("DELETE", "/v1/schedules/every-second")
