@@ -14,7 +14,7 @@ import uvloop
 
 from engine.app import Engine
 from engine.config import Config
-from engine.schedule_directory import SchedulesDirectory
+from engine.schedule_directory import SchedulesDirectory, check_directory
 from engine.services.log_lines import log_to_stderr
 from engine.supervisor import Supervisor
 from engine.web.server import Listener, start_server
@@ -41,6 +41,8 @@ def run(config: Config) -> int:
     safe as a kill: what was under way is unknown, and the next life sends it again.
     Raises the errors of `core.errors` for what a person can put right.
     """
+    if config.schedules is not None:
+        check_directory(config.schedules)
     log_to_stderr()
     allow_open_files(config.concurrency)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

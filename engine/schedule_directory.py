@@ -12,6 +12,9 @@ files are mended. What is gone from the files is deleted if it carries the mark 
 not mounted, deletes nothing. An `at` that is past and has no schedule, any more or on a new volume,
 stands in no other's way: it is left out. Between changes of the files the API is free to change
 schedules.
+
+A directory that is not there is refused before an engine starts, since without its schedules it
+would look well. One that goes away later is a fault like the others.
 """
 
 import asyncio
@@ -26,7 +29,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
 from engine.core.document import read_schedule
-from engine.core.errors import Fault, Invalid, Malformed, OffbeatError
+from engine.core.errors import ConfigError, Fault, Invalid, Malformed, OffbeatError
 from engine.core.fields import FAULTS_MAX
 from engine.core.json_text import parse_json
 from engine.core.labels import ScheduleFilter, read_selector
@@ -73,6 +76,12 @@ class Schedules(Protocol):
     ) -> tuple[list[Schedule], str | None]: ...
 
     async def delete(self, name: str, *, if_match: int | None = None) -> object: ...
+
+
+def check_directory(directory: Path) -> None:
+    """Raise ConfigError unless its files can be listed."""
+    if isinstance(seen := _look(directory), str):
+        raise ConfigError(f"--schedules {seen}; make it, or mount it, before the engine starts")
 
 
 class SchedulesDirectory:

@@ -6,10 +6,13 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from engine.app import Engine
 from engine.config import Config
+from engine.core.credentials import MASK
+from engine.core.errors import ConfigError
 from engine.core.fields import FAULTS_MAX
 from engine.core.labels import ScheduleFilter
 from engine.schedule_directory import (
@@ -18,7 +21,9 @@ from engine.schedule_directory import (
     PUT_AT_ONCE,
     SCHEDULES_MAX,
     SchedulesDirectory,
+    check_directory,
 )
+from engine.services.log_masks import mask_secrets
 
 TARGET = {"url": "http://127.0.0.1:9/"}
 Scene = Callable[[Engine, SchedulesDirectory, Path], Awaitable[None]]
@@ -146,6 +151,15 @@ def test_a_directory_without_schedules_deletes_nothing_and_others_are_never_dele
     keep(scene, tmp_path)
 
 
+def test_what_is_no_directory_is_refused_before_an_engine_starts(tmp_path: Path):
+    check_directory(tmp_path)
+    (tmp_path / "file").touch()
+    for name, reason in (("gone", "No such file or directory"), ("file", "Not a directory")):
+        with pytest.raises(ConfigError) as refused:
+            check_directory(tmp_path / name)
+        assert str(refused.value).startswith(f"--schedules {tmp_path / name}: {reason}; ")
+
+
 async def refusal(directory: SchedulesDirectory) -> str:
     with capture_logs() as lines:
         await directory.start()
@@ -192,6 +206,32 @@ def test_the_faults_of_all_files_are_told_at_once_up_to_a_bound(tmp_path: Path):
             assert place in said
         write(files / "a.json", **{f"a{number}": 0 for number in range(FAULTS_MAX + 1)})
         assert (await refusal(directory)).count("; ") == FAULTS_MAX - 1
+
+    keep(scene, tmp_path)
+
+
+def test_why_a_header_is_refused_is_in_the_log_and_its_value_is_not(tmp_path: Path):
+    target = "a/target/headers/"
+
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        for headers, reasons in (
+            ({"Authorization": MASK}, ["Authorization: the mask keeps a stored value"]),
+            (
+                {"Authorization": "Bearer c4nary\u00e9", "X-Api-Key": "c4nary\n", "TE": "c4nary"},
+                [
+                    "Authorization: a header value is visible ASCII",
+                    "X-Api-Key: a header value is visible ASCII",
+                    "TE: the engine or HTTP itself sets this header",
+                ],
+            ),
+            ({"Set-Cookie": {"c4nary": "c4nary"}}, ["Set-Cookie: write the value as text"]),
+        ):
+            schedule = {"every": 60, "target": {**TARGET, "headers": headers}}
+            (files / "a.json").write_text(json.dumps({"schedules": {"a": schedule}}))
+            event = {"event": "schedules_not_applied", "reason": await refusal(directory)}
+            said = mask_secrets(None, "warning", event)["reason"]
+            assert [target + reason in said for reason in reasons] == [True] * len(reasons), said
+            assert "c4nary" not in said
 
     keep(scene, tmp_path)
 

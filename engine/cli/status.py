@@ -1,6 +1,6 @@
 """`offbeat status`: one screen that says whether all is well, and what comes next."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,6 +15,12 @@ from engine.core.identity import format_instant, parse_instant
 
 AHEAD_MS = 3_600_000
 """How far a herd is looked for: by second, 3,600 figures."""
+
+FLOWS_LOOKED_AT = 10_000
+"""In the order of their keys, for open breakers: ten pages; more are for `offbeat flows`."""
+
+FLOWS_NAMED = 5
+"""Behind a breaker: what hangs together is seen from the first few."""
 
 _FIGURES = (
     "scheduler_backlog_runs",
@@ -32,6 +38,8 @@ _FIGURES = (
 def command(*, server: Server, form: str) -> int:
     """Show readiness, backlog, rate, verdict and the next herd; exit code 1 if it is not ready.
 
+    Flows behind a breaker that is not closed are named, of the first 10,000.
+
     Rate and verdict are the whole engine's; where there are keys they take one of scope admin.
     """
     with Client(server) as client:
@@ -39,9 +47,14 @@ def command(*, server: Server, form: str) -> int:
     if form == "json":
         show_json(status)
     else:
-        for name, sentence in _sentences(status):
-            show_sentence(sentence, label=f"{name:<10}")
+        show_status(status)
     return 0 if status["ready"] else 1
+
+
+def show_status(status: Mapping[str, Any]) -> None:
+    """The screen of a status, a sentence a line."""
+    for name, sentence in _sentences(status):
+        show_sentence(sentence, label=f"{name:<10}")
 
 
 def _ask(client: Client) -> dict[str, Any]:
@@ -55,6 +68,7 @@ def _ask(client: Client) -> dict[str, Any]:
         "ready": reason is None,
         "reason": reason,
         **_figures(client.text("/metrics")),
+        "broken_flows": _broken(client),
         "monitor": monitor,
         **_coming(client, parse_instant(monitor["at"]) if monitor else SystemClock().now_ms()),
     }
@@ -66,6 +80,14 @@ def _figures(text: str) -> dict[str, float]:
         for family in text_string_to_metric_families(text)
         if family.name in _FIGURES
     }
+
+
+def _broken(client: Client) -> list[dict[str, Any]]:
+    return [
+        {name: flow[name] for name in ("key", "breaker", "held")}
+        for flow in client.rows("/v1/flows", limit=FLOWS_LOOKED_AT)
+        if flow["breaker"] != "closed"
+    ]
 
 
 def _monitor(client: Client) -> dict[str, Any] | None:
@@ -82,6 +104,7 @@ def _monitor(client: Client) -> dict[str, Any] | None:
         "verdict": verdict["name"],
         "sentence": verdict["sentence"],
         "advice": verdict["advice"],
+        "timetables": verdict["timetables"],
     }
 
 
@@ -106,6 +129,8 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f"{count_of(backlog, 'run')} {'is' if backlog == 1 else 'are'} due"
         + (f", the first for {age:,.1f} s" if age else ""),
     )
+    if broken := status["broken_flows"]:
+        yield "breakers", _behind_breakers(broken)
     if (applied := status.get("schedules_directory_ok")) is not None:
         said = "not applied: schedules_not_applied in the engine's log says why"
         yield "files", "applied" if applied else said
@@ -120,6 +145,8 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "verdict", f"{monitor['verdict']}: {monitor['sentence']}"
         if monitor["verdict"] not in ("quiet", "normal", "flattened"):
             yield "", monitor["advice"]
+        if monitor["verdict"] in ("alignment", "volume") and monitor["timetables"]:
+            yield "", _timetables(monitor["timetables"])
     if herd is None:
         yield "next herd", "nothing is planned for the coming hour"
         return
@@ -130,3 +157,18 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f" second of it sends more than {served:,}",
     )
     yield "forecast", forecast["sentence"]
+
+
+def _behind_breakers(flows: Sequence[Mapping[str, Any]]) -> str:
+    named = [
+        f"{flow['key']} is {flow['breaker']}, {count_of(flow['held'], 'run')} held"
+        for flow in flows[:FLOWS_NAMED]
+    ]
+    if more := len(flows) - len(named):
+        named.append(f"and {count_of(more, 'flow')} more")
+    return f"{'; '.join(named)}. Look at their receivers."
+
+
+def _timetables(most: Sequence[Mapping[str, Any]]) -> str:
+    named = (f"{each['timetable']} with {count_of(each['runs'], 'run')}" for each in most)
+    return f"The timetables are, most first: {'; '.join(named)}."

@@ -25,7 +25,7 @@ from engine.core.amplification import (
 from engine.core.forecast_audit import Happened
 from engine.core.model import Unserved
 from engine.core.population import OFFSET_SECONDS_MAX
-from engine.core.recurrence import sustained
+from engine.core.recurrence import Period, period_of, sustained
 
 SECONDS_KEPT = 4_600
 """An hour, and the 900 s by which jitter may follow its instant, and the lookahead."""
@@ -61,7 +61,8 @@ class Figures:
     """A window: `seconds` bins from `start_ms`, and what was served meanwhile and until it is read.
 
     `runs` were planned within `jitter_seconds`, which is how far the window's herd was spread, as
-    seen. `sustained` are the runs a second that recur around it (`recurrence`). `attempts`,
+    seen. `sustained` are the runs a second that recur around it, and `period` is the one with which
+    the busiest second of its demand does (`recurrence`). `attempts`,
     `retries` and `catch_ups` are starts; `held_seconds` those in which a due run had waited over a
     second, `idle_seconds` those of them in which the bucket could have granted more.
     """
@@ -71,6 +72,7 @@ class Figures:
     runs: int
     jitter_seconds: int
     sustained: float
+    period: Period | None
     demand: StageFigures
     planned: StageFigures
     served: StageFigures
@@ -213,6 +215,18 @@ class Curves:
         demand = self.demand.seconds.window(first_ms, before + OFFSET_SECONDS_MAX + 1)
         return sustained(demand, before, is_whole=is_whole)
 
+    def _period(self, start_ms: int, seconds: int) -> Period | None:
+        demand = self.demand.seconds
+        counts = demand.window(start_ms, seconds)
+        runs = max(counts)
+        second = start_ms // 1_000 + counts.index(runs)
+        before = {
+            period: demand.window(1_000 * (second - period), 1)[0]
+            for period in PERIODS_SECONDS
+            if period > 1 and 1_000 * (second - period) >= self._since_ms
+        }
+        return period_of(second, runs, before)
+
     def _figures(
         self, start_ms: int, seconds: int, now_ms: int, spread_seconds: int, *, sustained: float
     ) -> Figures:
@@ -224,6 +238,7 @@ class Curves:
             runs=sum(self.planned.seconds.window(start_ms, spread_bins)),
             jitter_seconds=spread_seconds,
             sustained=sustained,
+            period=self._period(start_ms, seconds),
             demand=self.demand.figures(start_ms, seconds, self._since_ms),
             planned=self.planned.figures(start_ms, seconds, self._since_ms),
             served=self.served.figures(start_ms, seconds, self._since_ms),

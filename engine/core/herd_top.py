@@ -1,4 +1,7 @@
-"""Who fires most in a span: tenants, hosts, timetables."""
+"""Who fires most in a span: tenants, hosts, timetables.
+
+Only what is owed counts, as in the forecast's curves; who owes nothing in the span is not named.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,8 +10,7 @@ from urllib.parse import urlsplit
 
 from engine.core.forecast_words import label
 from engine.core.herd_document import Span
-from engine.core.population import Crowd, Sampled
-from engine.core.timetable import compile_trigger
+from engine.core.population import Crowd, Dues, Sampled
 
 TOP_MAX = 10
 """Tenants, hosts and timetables named."""
@@ -24,25 +26,28 @@ class Top:
 
 
 def top(crowds: Sequence[Crowd], sample: Sequence[Sampled], span: Span) -> Top:
-    after_ms, until_ms = span.from_s * 1000 - 1, span.to_s * 1000 - 1
-    occurrences: dict[int, int] = {}
+    owed: dict[Dues, int] = {}
     timetables: Counter[str] = Counter()
     tenants: Counter[str] = Counter()
     hosts: Counter[str] = Counter()
     for crowd in crowds:
-        if crowd.timetable_id not in occurrences:
-            count = compile_trigger(crowd.trigger).count(after_ms, until_ms)
-            occurrences[crowd.timetable_id] = count
-        timetables[label(crowd.trigger)] += crowd.schedules * occurrences[crowd.timetable_id]
-    for each in sample:
-        runs = each.schedules * occurrences.get(each.timetable_id, 0)
+        if crowd.dues not in owed:
+            owed[crowd.dues] = crowd.count(span.from_s, span.to_s)
+        timetables[label(crowd.trigger)] += crowd.schedules * owed[crowd.dues]
+    known = [each for each in sample if each.dues in owed]  # The others were written meanwhile.
+    for each in known:
+        runs = each.schedules * owed[each.dues]
         tenants[each.tenant] += runs
         host = urlsplit(each.url).netloc.rpartition("@")[2]
         hosts[host or each.url] += runs  # A handler is its own host.
-    seen = sum(each.schedules for each in sample) or 1
+    seen = sum(each.schedules for each in known) or 1
     total = sum(crowd.schedules for crowd in crowds)
     return Top(
-        tenants=[(name, runs * total // seen) for name, runs in tenants.most_common(TOP_MAX)],
-        hosts=[(name, runs * total // seen) for name, runs in hosts.most_common(TOP_MAX)],
-        timetables=timetables.most_common(TOP_MAX),
+        tenants=[(name, runs * total // seen) for name, runs in _most(tenants)],
+        hosts=[(name, runs * total // seen) for name, runs in _most(hosts)],
+        timetables=_most(timetables),
     )
+
+
+def _most(counts: Counter[str]) -> list[tuple[str, int]]:
+    return (+counts).most_common(TOP_MAX)

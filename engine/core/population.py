@@ -38,6 +38,10 @@ BLOCK_SECONDS = 512
 more. 256 to 1,024 are equally good."""
 
 
+Dues = tuple[int, int | None, int | None]
+"""A timetable's id, and the bounds of what is owed of it: after < scheduled_for <= until."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
     """Schedules of one timetable that owe the same occurrences: after < scheduled_for <= until.
@@ -69,20 +73,37 @@ class Crowd:
         return sum(self.counts.values())
 
     @property
+    def dues(self) -> Dues:
+        """What decides which occurrences these schedules owe."""
+        return self.timetable_id, self.after_s, self.until_s
+
+    @property
     def bounded(self) -> bool:
         """Whether these schedules begin or end at some time."""
         return (self.after_s, self.until_s) != (None, None)
 
     def occurrences(self, start_s: int, end_s: int, *, limit: int | None = None) -> list[int]:
         """Those with start <= second < end that the crowd owes; the first `limit` of them."""
-        after_s = start_s - 1 if self.after_s is None else max(start_s - 1, self.after_s)
-        until_s = end_s - 1 if self.until_s is None else min(end_s - 1, self.until_s)
+        after_s, until_s = self._clip(start_s, end_s)
         if after_s >= until_s:
             return []
         timetable = compile_trigger(self.trigger)
         most = until_s - after_s if limit is None else limit
         instants = timetable.between(after_s * 1000, until_s * 1000, most)
         return [ms // 1000 for ms in instants]
+
+    def count(self, start_s: int, end_s: int) -> int:
+        """How many those are, without listing them."""
+        after_s, until_s = self._clip(start_s, end_s)
+        if after_s >= until_s:
+            return 0
+        return compile_trigger(self.trigger).count(after_s * 1000, until_s * 1000)
+
+    def _clip(self, start_s: int, end_s: int) -> tuple[int, int]:
+        """What the crowd's bounds leave of a span, as after < second <= until."""
+        after_s = start_s - 1 if self.after_s is None else max(start_s - 1, self.after_s)
+        until_s = end_s - 1 if self.until_s is None else min(end_s - 1, self.until_s)
+        return after_s, until_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +134,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """Schedules of a sample that have timetable, tenant and URL in common."""
+    """Schedules of a sample that owe the same, and have tenant and URL in common."""
 
-    timetable_id: int
+    dues: Dues
     tenant: str
     url: str
     schedules: int

@@ -8,10 +8,14 @@ nothing about it (`amplification.volume`).
 The like of a herd are the seconds with at least half of its runs. Of all but the last, which may
 be coming still, the smallest stands for the one that closes the cycles, or an hourly herd amid
 minutely ones would pass for a rule.
+
+A herd's period is read from its like, too: the calendar's shortest after which it came before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from engine.core.amplification import PERIODS_SECONDS
 from engine.core.population import OFFSET_SECONDS_MAX
 
 SERIES_MIN = 3
@@ -26,6 +30,30 @@ def sustained(demand: Sequence[int], at: int, *, is_whole: bool = True) -> float
     first = max(0, at - OFFSET_SECONDS_MAX)
     near = demand[first : at + OFFSET_SECONDS_MAX + 1]
     return max(_of_series(near, at - first, is_whole), _before(near, at - first))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """How often a herd gathers. `was_seen`: it came so before; else its instant suggests it."""
+
+    seconds: int
+    was_seen: bool
+
+
+def period_of(second: int, runs: int, before: Mapping[int, int]) -> Period | None:
+    """The period of a herd of so many runs at a second since the epoch; None: none shows.
+
+    `before`: the runs one period earlier, for each period of the calendar over which that is known.
+    Where none of them brought the herd's like, the longest of which the instant is a multiple is a
+    guess, unless it is known to be wrong.
+    """
+    came = [seconds for seconds, earlier in before.items() if runs and 2 * earlier >= runs]
+    if came:
+        return Period(seconds=min(came), was_seen=True)
+    whole = next(seconds for seconds in PERIODS_SECONDS if second % seconds == 0)
+    if whole in before or whole == min(PERIODS_SECONDS):
+        return None
+    return Period(seconds=whole, was_seen=False)
 
 
 def _of_series(near: Sequence[int], at: int, is_whole: bool) -> float:

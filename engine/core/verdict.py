@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.core.amplification import (
-    PERIODS_SECONDS,
     SLO_SECONDS,
     StageFigures,
     is_significant,
@@ -24,6 +23,7 @@ from engine.core.amplification import (
     volume,
 )
 from engine.core.curves import SPREAD_SECONDS, Figures
+from engine.core.recurrence import Period
 
 AMPLIFIED = 1.5
 """Times the noise floor: a spread by hash stays within 1.1, two herds of one instant reach 2."""
@@ -45,6 +45,14 @@ DOWNSTREAM_SECONDS_MIN = 3
 
 JITTER_SECONDS_MAX = 900
 """The widest jitter that a schedule may have (SPEC §4)."""
+
+_CALENDAR_WORDS = {
+    3_600: "on the hour",
+    1_800: "on the half hour",
+    900: "on the quarter hour",
+    60: "on the minute",
+    30: "on the half minute",
+}
 
 
 class VerdictName(StrEnum):
@@ -94,12 +102,12 @@ def _herd(figures: Figures, rate: int, burst: int) -> Verdict:
         # What has its jitter already and still is too much is not told to take more and more.
         helpful = JITTER_SECONDS_MAX if is_aligned else SPREAD_SECONDS
         is_short = needed > helpful
-        return _volume(figures, rate) if is_short else _alignment(figures, _period(figures), needed)
+        return _volume(figures, rate) if is_short else _alignment(figures, needed)
     if is_aligned:
-        return _alignment(figures, _period(figures), needed)
+        return _alignment(figures, needed)
     if is_herd:
         whole = _keeps_whole_seconds(figures.planned, burst)
-        return _alignment(figures, 1, needed) if whole else _flattened(figures)
+        return _whole_seconds(figures.planned) if whole else _flattened(figures)
     if figures.held_seconds >= HELD_SHARE * figures.observed_seconds:
         return _volume(figures, rate)
     return _normal(figures)
@@ -134,16 +142,6 @@ def _keeps_whole_seconds(planned: StageFigures, burst: int) -> bool:
     )
 
 
-def _period(figures: Figures) -> int:
-    """The longest period that the planned runs keep to; else the longest that the instant has."""
-    strengths = figures.planned.alignment
-    for period in PERIODS_SECONDS:
-        if period > 1 and strengths.get(period, 0.0) >= ALIGNED:
-            return period
-    start_seconds = figures.start_ms // 1_000
-    return next(period for period in PERIODS_SECONDS if start_seconds % period == 0)
-
-
 def _quiet(burst: int) -> Verdict:
     return Verdict(
         name=VerdictName.QUIET,
@@ -172,24 +170,34 @@ def _flattened(figures: Figures) -> Verdict:
     )
 
 
-def _alignment(figures: Figures, period: int, needed_seconds: float) -> Verdict:
-    planned = figures.planned
-    if period == 1:
-        return Verdict(
-            name=VerdictName.ALIGNMENT,
-            period_seconds=1,
-            sentence=f"Runs keep to whole seconds: a hundredth of a second has up to "
-            f"{planned.busiest_hundredth:,} of them.",
-            advice="Set jitter.subsecond = true, or give the schedules jitter.",
-        )
+def _whole_seconds(planned: StageFigures) -> Verdict:
+    return Verdict(
+        name=VerdictName.ALIGNMENT,
+        period_seconds=1,
+        sentence=f"Runs keep to whole seconds: a hundredth of a second has up to "
+        f"{planned.busiest_hundredth:,} of them.",
+        advice="Set jitter.subsecond = true, or give the schedules jitter.",
+    )
+
+
+def _alignment(figures: Figures, needed_seconds: float) -> Verdict:
+    planned, period = figures.planned, figures.period
     jitter = max(SPREAD_SECONDS, round(needed_seconds + 0.5) if needed_seconds else 0)
     return Verdict(
         name=VerdictName.ALIGNMENT,
-        period_seconds=period,
+        period_seconds=period.seconds if period else None,
         sentence=f"The busiest second has {planned.busiest:,} of {planned.runs:,} runs, "
-        f"{planned.amplification:.1f} times the mean; they gather every {period:,} s.",
+        f"{planned.amplification:.1f} times the mean{_gathering(period)}.",
         advice=f"Give these timetables jitter_seconds = {min(jitter, JITTER_SECONDS_MAX)}.",
     )
+
+
+def _gathering(period: Period | None) -> str:
+    if period is None:
+        return ""
+    if period.was_seen:
+        return f"; they gather every {period.seconds:,} s"
+    return f"; they meet {_CALENDAR_WORDS[period.seconds]}"
 
 
 def _volume(figures: Figures, rate: int) -> Verdict:

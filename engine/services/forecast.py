@@ -68,7 +68,9 @@ class HerdStore(Protocol):
         """A crowd's schedules by offset, had they this jitter (or their deadline's, if less)."""
         ...
 
-    async def sample(self) -> list[Sampled]: ...
+    async def sample(self, *, start_s: int, end_s: int) -> list[Sampled]:
+        """Some schedules, by what they owe of a span and where they send."""
+        ...
 
 
 class Forecasts:
@@ -111,7 +113,7 @@ class Forecasts:
         """The forecast of a span as things are."""
         async with self._my_turn():
             span, start_s, standing, bucket = await self._read(span)
-            sample = await self._store.sample()
+            sample = await self._store.sample(start_s=start_s, end_s=span.to_s)
             found = await self._foresee(standing, bucket, start_s, span)
             return found, await asyncio.to_thread(top, standing.crowds, sample, span)
 

@@ -4,6 +4,8 @@ Masked are the shapes in which a secret could slip into a sentence or a tracebac
 id stays), signing secrets, a URL's credentials and query, and the values of headers that carry
 credentials. And an event stays on its line: whatever could end it or move a terminal's cursor is
 escaped.
+
+What follows a JSON pointer to a header is why it was refused, which says nothing of its value.
 """
 
 import re
@@ -23,7 +25,9 @@ _SHAPES = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s,\"']+"), rf"\1 {MASK}"),
     (
         re.compile(
-            r"(?i)\b((?:authorization|cookie|password|secret|token|api-?key)[\"']?\s*[:=]\s*)[^\r\n]+"
+            r"(?i)(?<![\w-])(?<!/headers/)"
+            r"([\w-]*(?:authorization|cookie|password|secret|token|api-?key)[\"']?\s*[:=]\s*)"
+            r"[^\r\n]+"
         ),
         rf"\1{MASK}",
     ),

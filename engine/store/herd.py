@@ -112,8 +112,8 @@ class SqliteHerd:
                 return counts
             values |= {"offset": rows[-1][0], "id": rows[-1][1]}
 
-    async def sample(self) -> list[Sampled]:
-        return await self._reader.read(lambda db: sample(db, tenant=self._tenant))
+    async def sample(self, *, start_s: int, end_s: int) -> list[Sampled]:
+        return await self._reader.read(lambda db: sample(db, start_s, end_s, tenant=self._tenant))
 
     async def changed_since(self, ms: int) -> Changed:
         return await self._reader.read(lambda db: changed_since(db, ms))
@@ -208,16 +208,23 @@ def impatient(
     ]
 
 
-def sample(db: sqlite3.Connection, *, tenant: str | None = None) -> list[Sampled]:
-    """Schedules by timetable, tenant and URL: all of them when they are few."""
+def sample(
+    db: sqlite3.Connection, start_s: int, end_s: int, *, tenant: str | None = None
+) -> list[Sampled]:
+    """Schedules by what they owe of a span, tenant and URL: all of them when they are few."""
     (last,) = db.execute(SQL["last_schedule_id"]).fetchone()
-    values = {"limit": min(last, SAMPLE_SCHEDULES_MAX), "last": last, "tenant": tenant}
+    values = {
+        "limit": min(last, SAMPLE_SCHEDULES_MAX),
+        "last": last,
+        "tenant": tenant,
+        **_span(start_s, end_s),
+    }
     if not last:
         return []
     sampled = "sample_schedules" if tenant is None else "sample_schedules_of_tenant"
     return [
-        Sampled(timetable_id=timetable_id, tenant=tenant, url=url, schedules=schedules)
-        for timetable_id, tenant, url, schedules in _rows(db, sampled, values)
+        Sampled(dues=(timetable_id, after_s, until_s), tenant=owner, url=url, schedules=schedules)
+        for timetable_id, after_s, until_s, owner, url, schedules in _rows(db, sampled, values)
     ]
 
 

@@ -77,15 +77,36 @@ def test_an_alignment_names_the_period_that_the_hour_shows(every_seconds: int, p
     assert verdict.advice == "Give these timetables jitter_seconds = 60."
 
 
-def test_a_young_engine_takes_the_period_from_the_instant() -> None:
-    stream = Stream(rate=1_000, seed="young", begun_ms=TOP_MS - 5_000)
+@pytest.mark.parametrize("begun_ms", [TOP_MS - 5_000, TOP_MS - 40_000, TOP_MS - 3_599_000])
+@pytest.mark.parametrize("seen_seconds", [14, 75])
+def test_a_young_engine_takes_the_period_from_the_instant(begun_ms: int, seen_seconds: int) -> None:
+    stream = Stream(rate=1_000, seed="young", begun_ms=begun_ms)
     quarter_ms = TOP_MS + 900_000
     stream.curves.arrive(TOP_MS, TOP_MS, 600)
-    early = stream.curves.herd(TOP_MS, last_ms=TOP_MS, now_ms=TOP_MS + 3_000)
-    assert stream.judge(early).period_seconds == 3_600
+    early = stream.curves.herd(TOP_MS, last_ms=TOP_MS, now_ms=TOP_MS + 1_000 * seen_seconds)
+    verdict = stream.judge(early)
+    assert (verdict.name, verdict.period_seconds) == (VerdictName.ALIGNMENT, 3_600)
+    assert verdict.sentence.endswith(" times the mean; they meet on the hour.")
     stream.curves.arrive(quarter_ms, quarter_ms, 600)
     later = stream.curves.herd(quarter_ms, last_ms=quarter_ms, now_ms=quarter_ms + 3_000)
     assert stream.judge(later).period_seconds == 900
+    assert stream.judge(later).sentence.endswith("; they gather every 900 s.")
+
+
+def test_an_hourly_herd_has_no_period_before_the_hour_shows_it() -> None:
+    stream = Stream(rate=1_000, seed="hourly", begun_ms=TOP_MS - 120_000)
+    at_17_ms = TOP_MS + 17 * 60_000
+    verdicts = []
+    for at_ms in (at_17_ms, at_17_ms + streams.HOUR_MS):
+        stream.curves.arrive(at_ms, at_ms, 600)
+        figures = stream.curves.herd(at_ms, last_ms=at_ms, now_ms=at_ms + 75_000)
+        verdicts.append(stream.judge(figures))
+    first, second = verdicts
+    assert (first.name, first.period_seconds) == (VerdictName.ALIGNMENT, None)
+    assert first.sentence == "The busiest second has 600 of 600 runs, 60.0 times the mean."
+    assert first.advice == "Give these timetables jitter_seconds = 60."
+    assert (second.name, second.period_seconds) == (VerdictName.ALIGNMENT, 3_600)
+    assert second.sentence.endswith("; they gather every 3,600 s.")
 
 
 @pytest.mark.parametrize(

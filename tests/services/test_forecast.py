@@ -64,8 +64,9 @@ class MemoryHerd:
         self.asked.append((crowd.timetable_id, jitter_seconds))
         return {jitter_seconds - 1: 100}
 
-    async def sample(self) -> list[Sampled]:
-        return [Sampled(timetable_id=1, tenant="t", url="http://u:p@h:1/x", schedules=3)]
+    async def sample(self, *, start_s: int, end_s: int) -> list[Sampled]:
+        url = "http://u:p@h:1/x"
+        return [Sampled(dues=self.crowd.dues, tenant="t", url=url, schedules=3)]
 
 
 def forecasts(clock: VirtualClock, store: MemoryHerd) -> Forecasts:

@@ -19,6 +19,14 @@ from engine.services.log_masks import mask_secrets, one_line
         ("Authorization: Digest a, b", "Authorization: ***"),
         ("sent Bearer abc.def", "sent Bearer ***"),
         ("X-Api-Key: abc", "X-Api-Key: ***"),
+        ("a/headers/X: b; Set-Cookie: a=b", "a/headers/X: b; Set-Cookie: ***"),
+        ("client_secret=abc", "client_secret=***"),
+        ("https://h.example/token=abc", "https://h.example/token=***"),
+        (
+            "all.toml:1: a/target/headers/Authorization: write its value, sent Bearer abc",
+            "all.toml:1: a/target/headers/Authorization: write its value, sent Bearer ***",
+        ),
+        ("a/target/headers/X-Api-Key: write text", "a/target/headers/X-Api-Key: write text"),
         ("https://h.example/a answered 500", "https://h.example/a answered 500"),
     ],
 )

@@ -6,10 +6,11 @@ from pathlib import Path
 from engine.app import Engine
 from engine.core.forecast import Forecast
 from engine.core.herd_document import Change, Span
+from engine.core.herd_top import Top
 from engine.core.identity import format_instant, parse_instant
 from engine.core.json_text import compact_json
 from engine.core.what_if import WhatIf
-from tests.simulation.world import World, put, simulate
+from tests.simulation.world import HOUR_MS, World, put, simulate
 
 NOON = "2026-11-30T12:00:00Z"
 NOON_S = parse_instant(NOON) // 1000
@@ -46,6 +47,24 @@ def test_what_was_forecast_is_what_happens_second_by_second(tmp_path: Path):
     assert abs(sum(forecast.served[:60]) - sum(sent[second] for second in range(60))) <= 4
     assert forecast.demand[0] == 300 + 1 + 1
     assert forecast.demand[150] == 1 + 1
+
+
+def test_what_nobody_owes_is_in_no_curve_and_names_no_timetable(tmp_path: Path):
+    async def main(world: World) -> tuple[Forecast, Top]:
+        async with world.engine() as engine:
+            await put(engine, "ahead", every=1)
+        world.clock.step(-50 * HOUR_MS)
+        async with world.engine(accept_clock=True) as engine:
+            await put(engine, "later", every=61, start_at="2030-01-01T00:00:00Z")
+            await put(engine, "twice", every=62, max_runs=2)
+            await put(engine, "over", every=63, end_at="2020-01-01T00:00:00Z")
+            from_s = world.clock.now_ms() // 1000 + 1
+            return await engine.forecasts.forecast(span(86_400, from_s))
+
+    forecast, top = simulate(main, tmp_path, NOON)
+    assert (sum(forecast.demand), sum(forecast.planned)) == (2, 2)
+    assert top.timetables == [("every 62 s", 2)]
+    assert (top.hosts, top.tenants) == ([("127.0.0.1:9", 2)], [("default", 2)])
 
 
 def test_the_forecast_p99_is_that_of_the_herd(tmp_path: Path):

@@ -86,9 +86,40 @@ def test_schedules_that_begin_or_end_in_the_span_are_crowds_of_their_own(db: sql
     put(db, "ends", every=60, max_runs=3)
     put(db, "begins", every=60, start_at="2026-11-30T12:10:00Z")
     put(db, "over", every=60, end_at="2026-11-30T12:00:00Z")
+    put(db, "ahead", every=60, now_ms=NOW_MS + 7_200_500)  # By a clock that was set back since.
     found = sorted((c.after_s or 0, c.until_s or 0, c.schedules) for c in crowds(db))
     noon = NOW_MS // 1000
-    assert found == [(0, noon, 1), (0, noon + 120, 1), (noon + 599, 0, 1)]
+    assert found == [
+        (0, noon, 1),
+        (0, noon + 120, 1),
+        (noon + 599, 0, 1),
+        (noon + 7_200, 0, 1),
+    ]
+
+
+def test_a_sample_has_the_bounds_of_the_crowds(db: sqlite3.Connection):
+    put(db, "stays", every=60)
+    put(db, "returns", every=60, paused=True, paused_until="2026-11-30T13:00:00Z")
+    put(db, "rests", every=60, paused=True)
+    put(db, "ends", every=60, max_runs=3)
+    put(db, "begins", every=60, start_at="2026-11-30T12:10:00Z")
+    put(db, "ahead", every=60, now_ms=NOW_MS + 7_200_500)
+    for tenant in (None, "default"):
+        sampled = sample(db, START, START + DAY, tenant=tenant)
+        found = standing(db, NOW_MS, START, START + DAY, RATE, tenant=tenant).crowds
+        assert len(sampled) == 5
+        assert {each.dues for each in sampled} == {crowd.dues for crowd in found}
+
+
+def test_who_owes_nothing_yet_is_no_part_of_what_another_jitter_or_a_wait_changes(
+    db: sqlite3.Connection,
+):
+    put(db, "ahead", every=60, deadline_seconds=30, now_ms=NOW_MS + 60_000)
+    assert deadlines(db, (), START, START + DAY) == {}
+    assert impatient(db, (), 70, START, START + DAY) == []
+    later = START + 60
+    assert deadlines(db, (), later, later + DAY) == {(1, None): {30: 1}}
+    assert len(impatient(db, (), 70, later, later + DAY)) == 1
 
 
 def test_a_timetable_of_another_version_is_left_out(db: sqlite3.Connection):
@@ -162,7 +193,7 @@ def test_who_may_expire_within_a_wait_is_told_by_timetable_deadline_and_offset(
 def test_a_sample_of_few_schedules_is_all_of_them(db: sqlite3.Connection):
     for number in range(50):
         put(db, f"job-{number}", every=60, target={"url": f"http://{number % 2}.example/x"})
-    assert sorted((each.url, each.schedules) for each in sample(db)) == [
+    assert sorted((each.url, each.schedules) for each in sample(db, START, START + DAY)) == [
         ("http://0.example/x", 25),
         ("http://1.example/x", 25),
     ]
@@ -296,4 +327,4 @@ async def test_other_offsets_of_a_limited_flow_are_those_of_its_schedules(path: 
 def test_a_connection_that_cannot_write_is_enough(path: Path):
     with closing(configure_reader(path)) as db:
         assert standing(db, NOW_MS, START, START + DAY, RATE).crowds == ()
-        assert sample(db) == []
+        assert sample(db, START, START + DAY) == []

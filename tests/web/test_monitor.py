@@ -78,7 +78,7 @@ def monitor(engine) -> MemoryMonitor:
 
 
 def test_the_monitor_says_what_is_going_on_and_what_it_means(api, monitor):
-    monitor.curves.arrive(NOW_MS - 3_600_000, NOW_MS - 3_600_000, 7)
+    monitor.curves.arrive(NOW_MS - 3_600_000, NOW_MS - 3_600_000, 2_500)
     monitor.curves.arrive(NOW_MS, NOW_MS, 5_000)
     answer = api.get("/v1/herd/monitor")
     assert answer.status == 200
@@ -91,7 +91,7 @@ def test_the_monitor_says_what_is_going_on_and_what_it_means(api, monitor):
     assert (window["from"], window["seconds"]) == ("2026-11-30T12:00:00Z", 60)
     assert window["volume"] == 0.3333
     assert window["by_second"] == {"demand": [5_000, 0, 0]}
-    assert answer.json["hour"]["by_second"] == {"demand": [7, 0, 0]}
+    assert answer.json["hour"]["by_second"] == {"demand": [2_500, 0, 0]}
     assert window["stages"]["planned"] == {
         "runs": 5_000,
         "busiest_second": 5_000,

@@ -1082,20 +1082,21 @@ WHERE flow_id = :flow_id AND state IN ('planned', 'retry_wait') AND next_attempt
 
 -- name: list_offset_exceptions
 -- Schedules that are counted by themselves: of the flows of `:flows`, a JSON array of ids, and those
--- that do not owe all of a span: deleted, paused, or beginning or ending within it.
+-- that do not owe all of a span: deleted, paused, or beginning or ending within it. A clock that was
+-- set back leaves schedules that owe nothing before an instant to come.
 SELECT group_concat(json_array(timetable_id, second, live, after, until, flow_id, schedules), char(10))
 FROM (
   SELECT timetable_id, offset_ms / 1000 AS second,
     deleted_at IS NULL AND (paused_at IS NULL OR paused_until IS NOT NULL) AS live,
-    nullif(max(CASE WHEN start_at > :start THEN start_at - 1 ELSE 0 END, coalesce(paused_until, 0))
-      / 1000, 0) AS after,
+    nullif(max(CASE WHEN start_at > :start THEN start_at - 1 ELSE 0 END, coalesce(paused_until, 0),
+      CASE WHEN owed_after >= :start THEN owed_after ELSE 0 END) / 1000, 0) AS after,
     CASE WHEN last_owed < :end THEN last_owed / 1000 END AS until,
     CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END AS flow_id,
     count(*) AS schedules
   FROM schedule NOT INDEXED
   WHERE timetable_id IS NOT NULL
     AND (deleted_at IS NOT NULL OR paused_at IS NOT NULL OR start_at > :start OR last_owed < :end
-      OR flow_id IN (SELECT value FROM json_each(:flows)))
+      OR owed_after >= :start OR flow_id IN (SELECT value FROM json_each(:flows)))
     AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2, 3, 4, 5, 6);
 
@@ -1133,7 +1134,7 @@ SELECT group_concat(json_array(timetable_id, flow_id, deadline_seconds, schedule
     AS flow_id, deadline_seconds, count(*) AS schedules
   FROM schedule NOT INDEXED
   WHERE deadline_seconds < :below AND timetable_id IS NOT NULL AND deleted_at IS NULL
-    AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
+    AND paused_at IS NULL AND owed_after < :start AND (start_at IS NULL OR start_at <= :start)
     AND (last_owed IS NULL OR last_owed >= :end)
     AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2, 3);
@@ -1149,7 +1150,7 @@ SELECT group_concat(line, char(10)) FROM (
       AS flow_id, deadline_seconds, offset_ms / 1000 AS second, count(*) AS schedules
     FROM schedule NOT INDEXED
     WHERE deadline_seconds * 1000 < offset_ms + :wait AND timetable_id IS NOT NULL AND deleted_at IS NULL
-      AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
+      AND paused_at IS NULL AND owed_after < :start AND (start_at IS NULL OR start_at <= :start)
       AND (last_owed IS NULL OR last_owed >= :end)
       AND (:tenant IS NULL OR tenant = :tenant)
     GROUP BY 1, 2, 3, 4
@@ -1163,7 +1164,8 @@ SELECT group_concat(json_array(offset_ms, id, public_id, deadline_seconds), char
   SELECT offset_ms, id, public_id, deadline_seconds FROM schedule INDEXED BY schedule_slice_idx
   WHERE timetable_id = :timetable_id AND (offset_ms, id) > (:offset, :id)
     AND CASE WHEN flow_id IN (SELECT value FROM json_each(:flows)) THEN flow_id END IS :flow
-    AND deleted_at IS NULL AND paused_at IS NULL AND (start_at IS NULL OR start_at <= :start)
+    AND deleted_at IS NULL AND paused_at IS NULL AND owed_after < :start
+    AND (start_at IS NULL OR start_at <= :start)
     AND (last_owed IS NULL OR last_owed >= :end)
     AND (:tenant IS NULL OR tenant = :tenant)
   ORDER BY offset_ms, id LIMIT :limit);
@@ -1178,23 +1180,34 @@ SELECT coalesce(max(id), 0) FROM schedule;
 
 -- name: sample_schedules
 -- `limit` row ids out of 1 .. `last`, scattered by multiplication with a prime: every `n`-th one
--- would follow the patterns in which schedules are made.
+-- would follow the patterns in which schedules are made. `after` and `until` are those of
+-- `list_offset_exceptions`.
 WITH RECURSIVE pick (k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM pick WHERE k < :limit)
-SELECT group_concat(json_array(timetable_id, tenant, url, schedules), char(10)) FROM (
-  SELECT s.timetable_id, s.tenant, t.url, count(*) AS schedules
+SELECT group_concat(json_array(timetable_id, after, until, tenant, url, schedules), char(10)) FROM (
+  SELECT s.timetable_id,
+    nullif(max(CASE WHEN s.start_at > :start THEN s.start_at - 1 ELSE 0 END, coalesce(s.paused_until, 0),
+      CASE WHEN s.owed_after >= :start THEN s.owed_after ELSE 0 END) / 1000, 0) AS after,
+    CASE WHEN s.last_owed < :end THEN s.last_owed / 1000 END AS until,
+    s.tenant, t.url, count(*) AS schedules
   FROM pick CROSS JOIN schedule s ON s.id = (pick.k * 2654435761) % :last + 1
   CROSS JOIN target t ON t.id = s.target_id
-  WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL AND s.paused_at IS NULL
-  GROUP BY 1, 2, 3);
+  WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL
+    AND (s.paused_at IS NULL OR s.paused_until IS NOT NULL)
+  GROUP BY 1, 2, 3, 4, 5);
 
 -- name: sample_schedules_of_tenant
 -- Its first ones by name, which is all of them for most.
-SELECT group_concat(json_array(timetable_id, tenant, url, schedules), char(10)) FROM (
-  SELECT s.timetable_id, s.tenant, t.url, count(*) AS schedules
+SELECT group_concat(json_array(timetable_id, after, until, tenant, url, schedules), char(10)) FROM (
+  SELECT s.timetable_id,
+    nullif(max(CASE WHEN s.start_at > :start THEN s.start_at - 1 ELSE 0 END, coalesce(s.paused_until, 0),
+      CASE WHEN s.owed_after >= :start THEN s.owed_after ELSE 0 END) / 1000, 0) AS after,
+    CASE WHEN s.last_owed < :end THEN s.last_owed / 1000 END AS until,
+    s.tenant, t.url, count(*) AS schedules
   FROM (SELECT * FROM schedule WHERE tenant = :tenant ORDER BY name LIMIT :limit) s
   CROSS JOIN target t ON t.id = s.target_id
-  WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL AND s.paused_at IS NULL
-  GROUP BY 1, 2, 3);
+  WHERE s.timetable_id IS NOT NULL AND s.deleted_at IS NULL
+    AND (s.paused_at IS NULL OR s.paused_until IS NOT NULL)
+  GROUP BY 1, 2, 3, 4, 5);
 
 -- name: count_new_schedule
 -- Of no effect when the tenant has as many as it may have.
