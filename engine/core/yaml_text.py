@@ -95,8 +95,11 @@ def _documents(text: str, *, strict: bool) -> Iterator[Document]:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Documents end where a line begins with ---, whatever stands before it (YAML 1.2 §9.1.2)."""
-    begins = [0, *_markers(text)]
+    """Documents end where a line begins with ---, whatever stands before it (YAML 1.2 §9.1.2).
+
+    Directives (`%YAML 1.2`) stand before the --- of their own document.
+    """
+    begins = [0, *(_begin(text, marker) for marker in _markers(text))]
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         if text[begin:end].strip():
             yield text.count("\n", 0, begin) + 1, text[begin:end]
@@ -110,6 +113,19 @@ def _markers(text: str) -> Iterator[int]:
         if not lines[at + 4 : at + 5].strip():
             yield at
         at = lines.find("\n---", at + 1)
+
+
+def _begin(text: str, marker: int) -> int:
+    """Where the first directive of a document stands, else its marker; comments may be between."""
+    begin = line = marker
+    while line:
+        end, line = line, text.rfind("\n", 0, line - 1) + 1
+        words = text[line:end].strip()
+        if text[line] == "%":
+            begin = line
+        elif words and not words.startswith("#"):
+            break
+    return begin
 
 
 def _read(part: str, first_line: int, *, strict: bool) -> Any:

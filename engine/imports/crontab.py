@@ -24,7 +24,7 @@ from engine.core.timetable import check_timezone, read_cron
 from engine.imports.crontab_lines import Job, Setting, Unread, read_lines
 from engine.imports.curl import read_curl
 from engine.imports.naming import name_jobs
-from engine.imports.report import Import, Imported, Remark, merge
+from engine.imports.report import Import, Imported, Remark, merge, reason_of
 from engine.imports.shell import NotPlain, Unclosed, check_closed, read_words
 from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
 from engine.imports.wget import read_wget
@@ -74,7 +74,7 @@ def read_crontab(
                 try:
                     draft = _draft(line, timezone, target)
                 except (NotPlain, Invalid) as error:
-                    refused.append((line.line, _reason(error)))
+                    refused.append((line.line, reason_of(error) + _about_cut(line, error)))
                 else:
                     drafts.append(draft)
                     notes += ((line.line, text) for text in draft.notes)
@@ -99,8 +99,13 @@ class _Draft:
 def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
     if job.cron == "@reboot":
         raise NotPlain("@reboot is no instant; start it with the machine")
+    if job.cron == "@every":
+        raise NotPlain("crond knows no @every; put a schedule with every, in seconds")
     if job.user is not None and not _USER.fullmatch(job.user):
         raise NotPlain(f"{job.user} is no user, and crond never ran this; is it a user's crontab?")
+    zone = job.variables.get("CRON_TZ") or timezone
+    # Without an id, so that an H is refused: it means nothing in a crontab.
+    _check_crond_reads(read_cron(job.cron, schedule_id=None, timezone=zone))
     _check_closed(job)
     try:
         call = _web_call(job)
@@ -115,9 +120,6 @@ def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
     else:
         identity = (job.user or "", "command", job.stdin or "", job.command)
         destination, notes = _command_target(job, target or ""), ()
-    zone = job.variables.get("CRON_TZ") or timezone
-    # Without an id, so that an H is refused: it means nothing in a crontab.
-    _check_crond_reads(read_cron(job.cron, schedule_id=None, timezone=zone))
     document = {"cron": job.cron, "timezone": zone, "target": destination}
     checked = read_schedule(document, tenant=DEFAULT_TENANT, name="imported")
     return _Draft(
@@ -244,7 +246,9 @@ def _about_all(drafts: Sequence[_Draft], timezone: str) -> tuple[Remark, ...]:
     return tuple(Remark(lines=(), text=text) for text in texts)
 
 
-def _reason(error: NotPlain | Invalid) -> str:
-    if isinstance(error, NotPlain):
-        return str(error)
-    return "; ".join(f"{f.pointer.rpartition('/')[2]} {f.detail}".strip() for f in error.faults)
+def _about_cut(job: Job, error: NotPlain | Invalid) -> str:
+    """What may have become of an address that is none."""
+    faults = error.faults if isinstance(error, Invalid) else ()
+    if job.stdin is None or all(fault.pointer != "/target/url" for fault in faults):
+        return ""
+    return "; crond ends the command at the unescaped %: write \\%"

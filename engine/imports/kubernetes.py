@@ -24,7 +24,7 @@ from engine.core.schedule_members import CATCH_UP_WINDOW_SECONDS_MAX, CATCH_UP_W
 from engine.core.yaml_text import Located, parse_documents
 from engine.imports.kubernetes_jobs import member, read_work
 from engine.imports.kubernetes_times import read_times
-from engine.imports.report import Import, Imported, Remark, merge
+from engine.imports.report import Import, Imported, Remark, merge, reason_of
 from engine.imports.shell import NotPlain
 
 FILE_BYTES_MAX = 16_777_216
@@ -57,7 +57,7 @@ def read_manifests(text: str, *, timezone: str, target: str | None) -> Import:
             except _NoCronJob as other:
                 notes.append((line, str(other)))
             except (NotPlain, Malformed, Invalid) as error:
-                refused.append((line, f"{_title(item)}{_reason(error)}"))
+                refused.append((line, f"{_title(item)}{reason_of(error)}"))
             else:
                 schedules[document["name"]] = Imported(line=line, document=document)
                 notes += ((line, note) for note in said)
@@ -77,9 +77,13 @@ def _items(line: int, value: Any) -> Iterator[tuple[int, Any]]:
     """The objects of a document, each with its line."""
     if value is None:
         return
-    if isinstance(value, dict) and str(value.get("kind")) in ("List", "CronJobList"):
+    if isinstance(value, dict) and value.get("kind") in ("List", "CronJobList"):
         items = value.get("items")
         for item in items if isinstance(items, list) else [Malformed("its items are no list")]:
+            if isinstance(item, Located) and value["kind"] == "CronJobList":
+                # As the API server lists them: what all are is said once.
+                item.setdefault("kind", "CronJob")
+                item.setdefault("apiVersion", value.get("apiVersion"))
             yield from _items(item.line if isinstance(item, Located) else line, item)
     else:
         yield line, value
@@ -182,9 +186,3 @@ def _title(item: Any) -> str:
     parts = (metadata.get("namespace"), metadata.get("name"))
     title = "/".join(str(part) for part in parts if part is not None)
     return f"{title}: " if title else ""
-
-
-def _reason(error: NotPlain | Malformed | Invalid) -> str:
-    if not isinstance(error, Invalid):
-        return str(error)
-    return "; ".join(f"{f.pointer.rpartition('/')[2]} {f.detail}".strip() for f in error.faults)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.core.errors import Invalid
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
@@ -28,6 +30,14 @@ class Import:
     schedules: tuple[Imported, ...]
     refused: tuple[Remark, ...]
     notes: tuple[Remark, ...]
+
+
+def reason_of(error: Exception) -> str:
+    """Why something is refused; what a schedule may not hold after the member's own name."""
+    if not isinstance(error, Invalid):
+        return str(error)
+    named = (f"{fault.pointer.rpartition('/')[2]}: {fault.detail}" for fault in error.faults)
+    return "; ".join(each.removeprefix(": ") for each in named)
 
 
 def merge(remarks: Iterable[tuple[int, str]]) -> tuple[Remark, ...]:

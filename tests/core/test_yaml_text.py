@@ -17,6 +17,8 @@ from engine.core.yaml_text import Ambiguous, parse_documents, parse_yaml, write_
         ("a: \"no\"\nb: '010'\nc: 0 2 * * *\nd: y\n", ["no", "010", "0 2 * * *", "y"]),
         ("a: &once [1]\nb: *once\n", [[1], [1]]),
         ("a: |\n  x\n  y\n", ["x\ny\n"]),
+        ("%YAML 1.2\n---\na: 1\n", [1]),
+        ("---\na: |\n  %x\n...\n\n", ["%x\n"]),
     ],
 )
 def test_a_plain_word_is_read_as_everybody_reads_it(text: str, value: list[object]):
@@ -74,6 +76,13 @@ def test_a_fault_in_one_document_does_not_hide_the_others():
     assert (heading, first, third) == ((1, None), (2, {"a": 1}), (6, ["c"]))
     assert (second[0], last) == (4, (8, None))
     assert "line 5: not YAML" in str(second[1])
+
+
+def test_a_directive_stands_before_its_own_document():
+    text = "a: 1\n...\n%YAML 1.1\n# second\n---\nb: : :\n"
+    first, (line, fault) = parse_documents(text)
+    assert (first, line) == ((1, {"a": 1}), 3)
+    assert "line 6: not YAML" in str(fault)
 
 
 def test_of_others_documents_an_ambiguous_word_is_left_to_whoever_needs_it():

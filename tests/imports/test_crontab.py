@@ -124,6 +124,18 @@ def test_a_plain_command_of_a_user_is_nothing_but_the_command():
     assert imported.document["target"]["json"] == {"command": "php -f cron.php"}
 
 
+def test_an_address_that_crond_cut_is_refused_with_what_cut_it():
+    [(_, reason)] = refusals(read("0 5 * * * curl http://h.example:%H/tick\n"))
+    assert reason.startswith("url: write a port")
+    assert reason.endswith("; crond ends the command at the unescaped %: write \\%")
+    [(_, whole)] = refusals(read("0 5 * * * curl http://h.example:/tick\n"))
+    assert "crond ends" not in whole
+
+
+def test_a_time_that_cannot_be_is_the_reason_whatever_the_command():
+    assert refusals(read("0 0 31 2 * backup\n"))[0][1].startswith("cron: never occurs")
+
+
 def test_without_a_target_a_command_is_refused_with_the_way_out():
     result = read("0 5 * * * backup\n0 6 * * * curl -s https://h.example | logger\n")
     assert refusals(result) == [
@@ -147,18 +159,19 @@ def test_cron_tz_moves_the_jobs_below_it_and_tz_moves_none():
     assert zones == ["Europe/Berlin", "Europe/Berlin", "America/New_York", "Europe/Berlin"]
     [(lines, reason)] = refusals(result)
     assert lines == (9,)
-    assert reason.startswith("timezone 'Mars/Olympus' is not an IANA time zone")
+    assert reason.startswith("timezone: 'Mars/Olympus' is not an IANA time zone")
 
 
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
         ("@reboot a", "@reboot is no instant; start it with the machine"),
-        ("61 * * * * a", "cron minute"),
-        ("H 5 * * * a", "cron "),
-        ("0 0 30 2 * a", "cron never occurs"),
-        ("1 5 cron.daily nice run-parts /etc/cron.daily", "cron "),
-        ("0 5 * * * curl 'http://h.example/a|b'", "url "),
+        ("61 * * * * a", "cron: minute"),
+        ("H 5 * * * a", "cron: "),
+        ("0 0 30 2 * a", "cron: never occurs"),
+        ("1 5 cron.daily nice run-parts /etc/cron.daily", "cron: "),
+        ("0 5 * * * curl 'http://h.example/a|b'", "url: "),
+        ("@every 5m curl http://h.example/a", "crond knows no @every; put a schedule with every"),
     ],
 )
 def test_a_line_that_no_schedule_can_say_is_refused_with_its_reason(line: str, reason: str):

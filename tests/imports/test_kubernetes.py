@@ -267,6 +267,20 @@ def test_what_a_cluster_adds_to_a_manifest_and_what_else_a_file_holds_is_no_matt
     assert result.refused == ()
 
 
+def test_a_list_of_cron_jobs_says_once_what_all_its_items_are():
+    item = "- metadata: {name: %s}\n  spec: {schedule: '5 * * * *'}\n"
+    listed = "apiVersion: batch/v1\nkind: CronJobList\nitems:\n" + item % "a" + item % "b"
+    result = read(listed)
+    assert [(each.line, each.document["name"]) for each in result.schedules] == [(4, "a"), (6, "b")]
+    assert "apiVersion is batch/v2" in refusal(listed.replace("v1", "v2").rpartition("-")[0])
+    assert "kind is missing" in refusal(f"kind: List\nitems:\n{item % 'a'}")
+
+
+def test_a_directive_belongs_to_the_document_behind_it():
+    result = read(f"# jobs\n%YAML 1.2\n# of ours\n---\n{cron_job('x: 1')}")
+    assert ([each.line for each in result.schedules], result.refused) == ([2], ())
+
+
 def test_a_template_is_said_to_be_one():
     result = read(cron_job("x: 1").replace("name: a", "name: {{ .Values.name }}"))
     assert [note.text for note in result.notes if "helm template" in note.text]
