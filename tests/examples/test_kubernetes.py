@@ -10,7 +10,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from engine.core.addresses import read_address
 from engine.core.document import read_schedule
+from engine.core.egress import Egress
+from engine.listening import read_listen
 from engine.schedule_files import read_files
 from engine.web.application import ROUTES
 from tests.examples.settings_of import (
@@ -25,6 +28,11 @@ FILES = sorted(PLACE.glob("*.yaml"))
 
 SIDECARS_SINCE = "1.29"
 """From then on native sidecars are on by default."""
+
+SERVICES = ("10.96.0.1", "10.111.255.254")
+"""About the first and the last of a cluster's addresses for services, as kubeadm chooses them."""
+
+EVERY_ADDRESS = "0.0.0.0"
 
 Document = dict[str, Any]
 
@@ -60,8 +68,10 @@ def settings(container: Document) -> Any:
     return settings_of(flags, IMAGE_VARIABLES | given)
 
 
-def port_of(container: Document) -> int:
-    return int(settings(container).listen.rpartition(":")[2])
+def hears(container: Document, host: str, port: int) -> bool:
+    """Whether the engine hears who asks there; the host `pod` is the address that others see."""
+    place = read_listen(settings(container).listen)
+    return place in ((host, port), (EVERY_ADDRESS, port))
 
 
 @pytest.mark.parametrize("version", [SIDECARS_SINCE, kubernetes_validate.latest_version()])
@@ -91,7 +101,8 @@ def test_probes_and_services_ask_where_something_listens(
     paths = {route.path for route in ROUTES}
     for url in probed(container):
         assert url.path in paths
-        assert url.port == port_of(container)
+        assert hears(container, url.hostname, url.port)
+    assert all(hears(container, "pod", p["containerPort"]) for p in container.get("ports", []))
     named = {p["name"] for c in all_containers(pod) for p in c.get("ports", [])}
     assert {p["targetPort"] for p in manifests["Service"]["spec"]["ports"]} <= named
 
@@ -126,6 +137,20 @@ def test_its_schedules_can_be_applied(
     for document in read_files(tmp_path.iterdir()):
         url = urlsplit(read_schedule(document, tenant="default").definition.target.url)
         assert url.hostname != "127.0.0.1" or url.port in ports
+
+
+def test_what_its_schedules_call_is_open_to_it(
+    manifests: dict[str, Document], container: Document
+) -> None:
+    config = settings(container)
+    egress = Egress(openings=config.egress_allow, private=config.admin_key_file is None)
+    text = "\n".join(manifests["ConfigMap"]["data"].values())
+    (url,) = map(urlsplit, re.findall(r'url = "(.+)"', text))
+    is_service = url.hostname.endswith(".svc.cluster.local")
+    for literal in SERVICES if is_service else (url.hostname,):
+        address = read_address(literal)
+        assert address is not None
+        assert egress.refusal(address, url.port or 80) is None
 
 
 def test_a_sidecar_is_native() -> None:
