@@ -16,11 +16,20 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])  # docs/refe
 BLOCK = re.compile(r"^ *```(\S*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 TYPED = {"", "sh", "console"}
 OF_THE_SHELL = set("();<>|&")
+EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*") if path.is_file())
+SECRET_TO_FILE = re.compile(r"offbeat (?:secrets|key create)\b[^|)]*>|openssl rand.*>")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_names_commands_and_options_that_exist(page: Path) -> None:
     assert [fault for line in typed(page.read_text()) for fault in faults(line)] == []
+
+
+def test_secrets_are_written_to_files_of_their_owner_alone() -> None:
+    texts = [path.read_text() for path in (*PAGES, *EXAMPLES)]
+    lines = [line for text in texts for line in text.splitlines() if SECRET_TO_FILE.search(line)]
+    assert len(lines) >= 6
+    assert [line for line in lines if "(umask 077; " not in line] == []
 
 
 @pytest.mark.parametrize(
