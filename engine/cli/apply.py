@@ -42,13 +42,18 @@ def command(*, declared: Declared, dry_run: bool, server: Server, form: str) -> 
     if form == "json":
         show_json(results)
     else:
-        show_table(("schedule", "status"), [(each["name"], each["status"]) for each in results])
-    return report(results, declared.files)
+        columns = ("schedule", "would be" if dry_run else "status")
+        show_table(columns, [(each["name"], each["status"]) for each in results])
+    return report(results, declared.files, dry_run=dry_run)
 
 
-def report(results: Sequence[Mapping[str, Any]], files: Iterable[Path] = ()) -> int:
-    """Say on stderr what a batch came to, each refusal on its line, with its place if one of the
-    `files` has it; the exit code."""
+def report(
+    results: Sequence[Mapping[str, Any]], files: Iterable[Path] = (), *, dry_run: bool = False
+) -> int:
+    """Say on stderr what a batch came to, or would have; the exit code.
+
+    Each refusal is on its line, with its place if one of the `files` has it.
+    """
     counts = Counter(each["status"] for each in results)
     refused = [each for each in results if each["status"] == "error"]
     places = find_places({each["name"] for each in refused}, files) if refused else {}
@@ -57,7 +62,8 @@ def report(results: Sequence[Mapping[str, Any]], files: Iterable[Path] = ()) -> 
         faults = faults_of(each.get("errors", ())) or (Fault("", each["detail"]),)
         talk(f"{place}{each['name']}: {sentence_of(Invalid(*faults))}")
     parts = [f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status]]
-    talk(", ".join(parts) or "no schedules")
+    stored = "; nothing was stored: this was a dry run" if dry_run else ""
+    talk((", ".join(parts) or "no schedules") + stored)
     return 2 if refused else 0
 
 

@@ -1,11 +1,13 @@
 """`offbeat flows`: what is limited, fair and broken together, and setting its limits."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 import click
 
 from engine.cli.client import Client
-from engine.cli.options import Server, document, example, identifier, output, server
+from engine.cli.options import Server, example, identifier, output, server
 from engine.cli.output import show_json, show_table
 from engine.core.revision import NOTHING
 
@@ -26,22 +28,8 @@ def command(context: click.Context, *, server: Server, form: str) -> None:
         documents = list(client.rows("/v1/flows"))
     if form == "json":
         show_json(documents)
-        return
-    columns = ("key", "rate", "parallelism", "in flight", "held", "breaker")
-    show_table(
-        columns,
-        [
-            (
-                document["key"],
-                _rate(document["effective_rate"], document["rate"]),
-                "paused" if document["paused"] else str(document["parallelism"]),
-                str(document["inflight"]),
-                str(document["held"]),
-                document["breaker"],
-            )
-            for document in documents
-        ],
-    )
+    else:
+        _show(documents)
 
 
 @command.command("limit", epilog=example("offbeat flows limit api.example.com:443 --rate 50"))
@@ -51,15 +39,42 @@ def command(context: click.Context, *, server: Server, form: str) -> None:
 @click.option("--pause", "paused", is_flag=True, help="Send nothing until the next `limit`.")
 @click.option("--new", is_flag=True, help="No schedule has named this flow yet.")
 @server
-@document
+@output
 def limit(
-    *, key: str, rate: int | None, parallelism: int | None, paused: bool, new: bool, server: Server
+    *,
+    key: str,
+    rate: int | None,
+    parallelism: int | None,
+    paused: bool,
+    new: bool,
+    server: Server,
+    form: str,
 ) -> None:
     """Set the limits of the flow KEY; what is left out becomes the default."""
     body = {"rate": rate, "parallelism": parallelism, "paused": paused}
     with Client(server) as client:
         path, if_match = f"/v1/flows/{quote(key, safe='')}", NOTHING if new else None
-        show_json(client.call("PUT", path, body=body, if_match=if_match))
+        stored = client.call("PUT", path, body=body, if_match=if_match)
+    if form == "json":
+        show_json(stored)
+    else:
+        _show([stored])
+
+
+def _show(documents: Sequence[Mapping[str, Any]]) -> None:
+    columns = ("key", "rate", "parallelism", "in flight", "held", "breaker")
+    rows = [
+        (
+            document["key"],
+            _rate(document["effective_rate"], document["rate"]),
+            "paused" if document["paused"] else document["parallelism"],
+            document["inflight"],
+            document["held"],
+            document["breaker"],
+        )
+        for document in documents
+    ]
+    show_table(columns, rows)
 
 
 def _rate(effective: int | None, limit: int | None) -> str:

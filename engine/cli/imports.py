@@ -210,6 +210,7 @@ def _row(document: Mapping[str, Any]) -> tuple[object, ...]:
     command = target.get("json", {}).get("command")
     what = " ".join(command) if isinstance(command, list) else command
     when = document.get("cron") or f"every {document['every']} s"
+    when += " (paused)" if document.get("paused") else ""
     return when, document.get("timezone"), what or f"{target['method']} {target['url']}"
 
 
@@ -225,7 +226,8 @@ def _report(path: Path, result: Import) -> None:
 def _end(schedules: Sequence[Imported], refused: Sequence[Remark], *, puts: bool) -> int:
     if not puts:
         them = "it" if len(schedules) == 1 else "them"
-        talk(f"{count_of(len(schedules), 'schedule')}; --apply puts {them}")
+        count = count_of(len(schedules), "schedule")
+        talk(f"{count}; --apply puts {them}" if schedules else "no schedules")
     return 1 if refused else 0
 
 

@@ -78,15 +78,19 @@ def talk(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def sentence_of(error: OffbeatError) -> str:
-    """What an error says; the faults of a document each after the member that has them."""
+def sentences_of(error: OffbeatError) -> list[str]:
+    """What an error says; the faults of a document each after the member that has it."""
     if not isinstance(error, Invalid):
-        return str(error)
-    parts = (
+        return [str(error)]
+    return [
         f"{fault.pointer.removeprefix('/')}: {fault.detail}".removeprefix(": ")
         for fault in error.faults
-    )
-    return "; ".join(parts)
+    ]
+
+
+def sentence_of(error: OffbeatError) -> str:
+    """The same as one sentence."""
+    return "; ".join(sentences_of(error))
 
 
 def count_of(number: float, noun: str) -> str:

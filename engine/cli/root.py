@@ -1,8 +1,10 @@
 """The command `offbeat` itself: finds commands by name, and turns errors into exit codes.
 
-An error is one line on stderr and never a traceback; data alone is on stdout.
+An error is a line on stderr, one for each of its reasons, and never a traceback; data alone is on
+stdout.
 """
 
+import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -10,7 +12,7 @@ from importlib import import_module
 import click
 
 from engine import __version__
-from engine.cli.output import sentence_of
+from engine.cli.output import sentences_of
 from engine.core.errors import (
     ConfigError,
     Conflict,
@@ -88,7 +90,11 @@ def execute(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing escapes as an exception."""
     try:
         # Not standalone: click's own handler prints usage blocks; here an error is one line.
-        return _offbeat.main(list(arguments), "offbeat", standalone_mode=False) or 0
+        return _offbeat.main(list(arguments), "offbeat", standalone_mode=False, color=_color()) or 0
+    except SystemExit:
+        # So click ends a completion, and what nobody reads on: `| head` has had what it wanted. Of
+        # an engine whose log nobody reads that is not so.
+        return 1 if arguments[:1] == ["run"] else 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
@@ -99,7 +105,9 @@ def execute(arguments: Sequence[str]) -> int:
         return _say(_one_line(error.format_message()), 2)
     except OffbeatError as error:
         code = next(code for kind, code in _EXIT_CODE_OF if isinstance(error, kind))
-        return _say(_one_line(sentence_of(error)), code)
+        for sentence in sentences_of(error):
+            _say(_one_line(sentence), code)
+        return code
     except (KeyboardInterrupt, click.Abort):
         return 130  # 128 + SIGINT, as shells count.
     except OSError as error:
@@ -141,6 +149,12 @@ class _Commands(click.Group):
 @click.version_option(__version__, prog_name="offbeat", message="%(prog)s %(version)s")
 def _offbeat() -> None:
     """Offbeat sends signed webhooks on time, spreads the herd, and says when everything fires."""
+
+
+def _color() -> bool | None:
+    """False: no styles, as somebody wants (no-color.org) or a terminal knows none; None: where
+    there is a terminal."""
+    return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
 def _say(sentence: str, code: int) -> int:

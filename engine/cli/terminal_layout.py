@@ -2,10 +2,12 @@
 
 A column is at least as wide as the longest word of its heading and a few letters of its cells; what
 room is left goes to the first column, which says what a row is about, and then to those that need
-least to be whole. What is cut ends in `…`. Where not even the least fits, a row is a block: a line
-for each of its cells, and nothing is cut that a line can hold.
+least to be whole, cells before headings. What is cut ends in `…`; an address, whose end tells more,
+loses its scheme and then its middle. Where not even the least fits, a row is a block: a line for
+each of its cells, and nothing is cut that a line can hold.
 """
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +17,7 @@ FIRST_LEAST = 30
 """Letters of the first column that are kept before others get room: an instant, most names."""
 
 OTHERS_LEAST = 12
-"""Letters of any other cell: a state, a reason, `in 5 min`, the beginning of an address."""
+"""Letters of any other cell: a state, a reason, `in 5 min`, the end of an address."""
 
 
 def fit(natural: Sequence[int], least: Sequence[int], room: int) -> list[int] | None:
@@ -41,17 +43,20 @@ def table_lines(
     headings = [column.replace("_", " ") for column in columns]
     cells = [max((cell_len(row[i]) for row in rows), default=0) for i in range(len(columns))]
     words = [max(map(len, heading.split())) for heading in headings]
+    whole = [max(word, cell) for word, cell in zip(words, cells, strict=True)]
     natural = [max(len(h), cell) for h, cell in zip(headings, cells, strict=True)]
     least = [
         max(word, min(cell, OTHERS_LEAST if i else FIRST_LEAST))
         for i, (word, cell) in enumerate(zip(words, cells, strict=True))
     ]
     # There is no column to follow in a single row, and so no reason to cut it.
-    least = natural if len(rows) == 1 else least
-    widths = fit(natural, least, width - GAP * (len(columns) - 1))
+    least = whole if len(rows) == 1 else least
+    room = width - GAP * (len(columns) - 1)
+    widths = fit(whole, least, room)
     if widths is None:
         return [], list(_blocks(headings, rows, width))
-    wrapped = [textwrap.wrap(h, room) for h, room in zip(headings, widths, strict=True)]
+    widths = fit(natural, widths, room) or widths
+    wrapped = [textwrap.wrap(h, most) for h, most in zip(headings, widths, strict=True)]
     height = max(map(len, wrapped))
     stacked = [[""] * (height - len(lines)) + lines for lines in wrapped]
     return (
@@ -89,6 +94,12 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _cut(text: str, width: int) -> str:
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 (as above)
 
-    if cell_len(text) <= width:
-        return set_cell_size(text, width)
-    return set_cell_size(text, width - 1) + "…"
+    shorter = text if cell_len(text) <= width else _SCHEME.sub("", text, count=1)
+    if cell_len(shorter) <= width:
+        return set_cell_size(shorter, width)
+    end = 2 * (width - 1) // 3 if shorter != text else 0
+    head = set_cell_size(shorter, width - 1 - end)
+    return f"{head}…{set_cell_size(shorter[::-1], end)[::-1]}"
+
+
+_SCHEME = re.compile(r"\bhttps?://")

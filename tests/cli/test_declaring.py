@@ -1,6 +1,8 @@
 """Files against a real engine: export, diff, and what apply prunes."""
 
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -92,6 +94,27 @@ def test_an_export_is_what_was_chosen_and_says_what_it_cannot_hold(asking, file)
     assert "n: target: TOML has no null" in refused.err
 
 
+def test_the_rehearsal_of_the_page_about_herds_takes_schedules_with_credentials(asking, file):
+    page = (Path(__file__).parents[2] / "docs" / "how-to-herds.md").read_text()
+    (command,) = re.findall(r"offbeat export -o toml \| (sed .*?) > rehearsal/all", page, re.DOTALL)
+    headers = '{ Authorization = "Bearer a", X-Api-Key = "b", Accept = "text/plain" }'
+    target = f'target = {{ url = "https://h.example/hook", headers = {headers} }}'
+    asking("apply", file(f"[schedules.a]\nevery = 60\n{target}\n"))
+    exported = asking("export", "-o", "toml").out
+    done = subprocess.run(
+        command, shell=True, input=exported, capture_output=True, text=True, check=True
+    )
+    with TemporaryDirectory() as directory, running(directory) as fresh:
+        there = ("--server", fresh)
+        assert asking("apply", file(exported), *there).code == 2
+        assert asking("apply", file(done.stdout), *there).err == "1 created\n"
+        target = json.loads(asking("schedules", "get", "a", *there).out)["target"]
+    assert (target["url"], target["headers"]["Accept"]) == (
+        "http://127.0.0.1:9000/hook",
+        "text/plain",
+    )
+
+
 def test_apply_reads_an_export_from_its_input(asking, monkeypatch):
     text = b'{"schedules": {"a": {"every": 60, "target": {"url": "http://127.0.0.1:9/"}}}}'
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))
@@ -142,7 +165,12 @@ def test_prune_deletes_what_the_set_lost_and_nothing_else(asking, file):
     shown = asking("diff", only_a, "--set", "web", "--prune")
     assert (shown.code, shown.out) == (6, "- b\n")
     tried = asking("apply", only_a, "--set", "web", "--prune", "--dry-run")
-    assert tried.out.splitlines()[1:] == ["a         unchanged", "b         deleted"]
+    assert tried.out.splitlines() == [
+        "schedule  would be",
+        "a         unchanged",
+        "b         deleted",
+    ]
+    assert tried.err == "1 unchanged, 1 deleted; nothing was stored: this was a dry run\n"
     assert asking("schedules", "get", "b").code == 0
     done = asking("apply", only_a, "--set", "web", "--prune")
     assert (done.code, done.err) == (0, "1 unchanged, 1 deleted\n")

@@ -48,7 +48,8 @@ def test_apply_says_what_it_did_and_repeats_without_effect(apply: Any):
 
 def test_a_dry_run_of_apply_says_what_it_would_do_and_does_nothing(apply: Any, asking: Offbeat):
     tried = apply(f"[schedules.tried]\nevery = 86400\n{TARGET}\n", "--dry-run")
-    assert (tried.code, tried.err) == (0, "1 created\n")
+    said = "1 created; nothing was stored: this was a dry run\n"
+    assert (tried.code, tried.err) == (0, said)
     assert asking("schedules", "get", "tried").code == 4
 
 
@@ -272,7 +273,13 @@ def test_a_flow_is_limited_under_its_key_as_written(asking: Offbeat):
     assert (unknown.code, unknown.out) == (2, "")
     assert "no schedule has named this flow" in unknown.err
     limited = asking("flows", "limit", "[::1]:8080", "--rate", "7", "--new")
-    assert (limited.code, json.loads(limited.out)["key"]) == (0, "[::1]:8080")
+    assert limited.code == 0
+    assert [line.split() for line in limited.out.splitlines()] == [
+        ["key", "rate", "parallelism", "in", "flight", "held", "breaker"],
+        ["[::1]:8080", "7/s", "20", "0", "0", "closed"],
+    ]
+    again = asking("flows", "limit", "[::1]:8080", "--rate", "8", "-o", "json")
+    assert json.loads(again.out)["rate"] == 8
     refused = asking("flows", "limit", "a/b?c=d", "--rate", "7")
     assert (refused.code, refused.out) == (2, "")
     assert "no schedule can have this flow's key: write letters, digits" in refused.err

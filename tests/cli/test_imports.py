@@ -34,6 +34,12 @@ def test_by_default_nothing_is_put_and_every_line_is_accounted_for(offbeat: Offb
     assert said[-1] == "1 schedule; --apply puts it"
 
 
+def test_a_crontab_without_jobs_is_not_asked_to_be_put(offbeat: Offbeat, tmp_path: Path):
+    (tmp_path / "empty").write_text("# nothing yet\n")
+    result = offbeat("import", "crontab", str(tmp_path / "empty"))
+    assert (result.code, result.err) == (0, "no schedules\n")
+
+
 def test_as_json_it_is_a_file_for_apply(offbeat: Offbeat, crontab: str, tmp_path: Path):
     target = ("--target", "http://127.0.0.1:9000/run")
     result = offbeat("import", "crontab", crontab, *target, "--dry-run", "-o", "json")
@@ -84,6 +90,13 @@ def test_manifests_are_shown_and_every_document_is_accounted_for(offbeat: Offbea
     assert f"{path}:8: note: ConfigMap is ignored" in said
     assert any(line.startswith(f"{path}:10: line 12: not YAML") for line in said)
     assert said[-1] == "1 schedule; --apply puts it"
+
+
+def test_what_is_suspended_is_marked_in_the_table(offbeat: Offbeat, tmp_path: Path):
+    path = tmp_path / "jobs.yaml"
+    path.write_text(MANIFEST.partition("---")[0].replace("spec:\n", "spec:\n  suspend: true\n", 1))
+    result = offbeat("import", "kubernetes", str(path), "--target", "http://127.0.0.1:9000/run")
+    assert result.out.splitlines()[1] == "1     n1.a      0 2 * * * (paused)  UTC       run it"
 
 
 def test_manifests_as_json_are_a_file_for_apply(offbeat: Offbeat, tmp_path: Path):

@@ -149,7 +149,7 @@ def test_a_reader_that_has_seen_enough_is_no_reason_to_complain():
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        process.wait(timeout=30)
+        assert process.wait(timeout=30) == 0
         assert process.stderr.read() == b""
 
 
@@ -160,13 +160,37 @@ def test_a_terminal_gets_a_table_and_a_pipe_gets_plain_text(tmp_path: Path):
     header, row = piped.stdout.splitlines()
     assert header == "scheduled_for         fire_after            planned in UTC"
     assert row == "2027-01-01T00:00:00Z  2027-01-01T00:00:00Z  2027-01-01 00:00:00 +00:00"
+    shown = on_terminal(command, TERM="xterm")
+    assert "\x1b[1m" in shown
+    assert "2027-01-01T00:00:00Z" in shown
+
+
+@pytest.mark.parametrize("wanted", [{"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_that_is_to_show_no_styles_gets_none(wanted: dict[str, str]):
+    command = [sys.executable, "-m", "engine", "next", "0 0 1 1 *", "-n", "1"]
+    shown = on_terminal(command, **wanted)
+    assert "scheduled for" in shown
+    assert "\x1b" not in shown
+
+
+def on_terminal(command: list[str], **environment: str) -> str:
+    """What it prints to a terminal of 120 columns."""
     master, terminal = os.openpty()
-    subprocess.run(command, stdout=terminal, check=True, env={"TERM": "xterm", "COLUMNS": "120"})
+    subprocess.run(command, stdout=terminal, check=True, env={"COLUMNS": "120", **environment})
     os.close(terminal)
     shown = os.read(master, 4_096).decode()
     os.close(master)
-    assert "\x1b[1m" in shown
-    assert "2027-01-01T00:00:00Z" in shown
+    return shown
+
+
+def test_each_of_many_reasons_has_a_line_of_its_own(offbeat: Offbeat, tmp_path: Path):
+    path = tmp_path / "two.json"
+    path.write_text('{"schedules": {"a": {}, "b": {}}}')
+    refused = offbeat("apply", str(path), str(path))
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.splitlines() == [
+        f"offbeat: {path}: {name} is in {path} already" for name in ("a", "b")
+    ]
 
 
 def test_a_shell_completes_commands_options_and_choices():

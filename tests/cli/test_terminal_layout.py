@@ -32,9 +32,30 @@ def test_a_long_name_leaves_room_for_the_others_and_headings_break_between_words
         f"{'name':<36}  after     target",
     ]
     assert lines == [
-        f"{'report':<36}  in 5 min  POST http:/…",
+        f"{'report':<36}  in 5 min  POST…le/hook",
         "a-name-that-somebody-generated-from…  paused    POST uuuuuu…",
     ]
+
+
+def test_in_80_columns_an_address_keeps_its_end_and_a_heading_takes_no_room_from_it():
+    columns = ("name", "when", "jitter", "next fire_after", "target")
+    address = "POST https://service-1.internal.example:8443/jobs/report-0"
+    rows = [
+        [f"svc-{n}-report", "0 * * * * (UTC)", "60", "in 5 min", f"{address}{n}"] for n in (1, 2)
+    ]
+    headings, (first, second) = table_lines(columns, rows, 80)
+    assert headings[-1] == "name          when             jitter  after     target"
+    assert first == (
+        "svc-1-report  0 * * * * (UTC)  60      in 5 min  POST servi…:8443/jobs/report-01"
+    )
+    assert second.endswith("…:8443/jobs/report-02")
+    assert len(first) == 80
+
+
+def test_an_address_that_fits_without_its_scheme_is_whole():
+    rows = [["a", "GET http://127.0.0.1:9/run"], ["b", "GET http://127.0.0.1:9/x"]]
+    _, lines = table_lines(("name", "target"), rows, 25)
+    assert lines == ["a     GET 127.0.0.1:9/run", "b     GET 127.0.0.1:9/x"]
 
 
 def test_a_terminal_too_narrow_for_columns_gets_a_block_for_each_row_with_nothing_cut():
