@@ -70,12 +70,8 @@ class Flow:
     __slots__ = (
         "_blocked",
         "_bucket",
-        "_refused",
-        "_refused_before",
-        "_refused_second",
-        "_second",
-        "_started",
-        "_started_before",
+        "_refusals",
+        "_starts",
         "_throttle",
         "_throughput",
         "at_limit",
@@ -111,12 +107,8 @@ class Flow:
         self._blocked: Spells | None = None
         self._throttle: Throttle | None = None
         self._bucket: TokenBucket | None = None
-        self._second = 0  # The last one with a start, how many it had, and the one before it.
-        self._started = 0
-        self._started_before = 0
-        self._refused_second = 0  # The same of answers 503.
-        self._refused = 0
-        self._refused_before = 0
+        self._starts = _LastSeconds()
+        self._refusals = _LastSeconds()  # Answers 503.
         self._throughput = Throughput()
 
     @property
@@ -167,7 +159,7 @@ class Flow:
         bucket = self._current_bucket(now_ms)
         if bucket is not None:
             bucket.reserve(now_ms, 1)
-        self._count_start(now_ms)
+        self._starts.count(now_ms)
         self.breaker.start(run, now_ms)
 
     @property
@@ -203,22 +195,6 @@ class Flow:
             self._throttle = None
         return closed
 
-    def _count_start(self, now_ms: int) -> None:
-        second = now_ms // _SECOND_MS
-        if second == self._second:
-            self._started += 1
-            return
-        self._started_before = self._started if second == self._second + 1 else 0
-        self._second, self._started = second, 1
-
-    def _count_refused(self, now_ms: int) -> None:
-        second = now_ms // _SECOND_MS
-        if second == self._refused_second:
-            self._refused += 1
-            return
-        self._refused_before = self._refused if second == self._refused_second + 1 else 0
-        self._refused_second, self._refused = second, 1
-
     def _adapt(self, outcome: Outcome, now_ms: int) -> None:
         if outcome.status in (429, 503):
             # A probe is one run in many seconds: its answer says nothing of the rate.
@@ -237,13 +213,12 @@ class Flow:
         """Whether a 429 or 503 asks for less."""
         if outcome.status == 429:
             return True
-        self._count_refused(now_ms)
-        refused = self._refused + self._refused_before
-        return refused * UNAVAILABLE_SHARE >= self._started + self._started_before
+        self._refusals.count(now_ms)
+        return sum(self._refusals.counts) * UNAVAILABLE_SHARE >= sum(self._starts.counts)
 
     def _done(self) -> int:
         """Starts in the busier of the last two seconds with any: the last one has just begun."""
-        done = max(self._started, self._started_before)
+        done = max(self._starts.counts)
         rate = self.effective_rate
         return done if rate is None else min(rate, done)
 
@@ -260,3 +235,24 @@ class Flow:
         elif self._bucket is None or self._bucket.rate != rate:
             self._bucket = TokenBucket(rate, max(1, rate // 10), now_ms)
         return self._bucket
+
+
+class _LastSeconds:
+    """How often something was the case in the last second with any, and in the one before it."""
+
+    __slots__ = ("_before", "_now", "_second")
+
+    def __init__(self) -> None:
+        self._second = self._now = self._before = 0
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        return self._now, self._before
+
+    def count(self, now_ms: int) -> None:
+        second = now_ms // _SECOND_MS
+        if second == self._second:
+            self._now += 1
+            return
+        self._before = self._now if second == self._second + 1 else 0
+        self._second, self._now = second, 1

@@ -147,7 +147,7 @@ class DuePage:
 class Claim(NamedTuple):
     """A run with its attempt journaled: all that sending it and judging its outcome needs.
 
-    Not a dataclass: made for each delivery, in 0.2 us instead of 1.7.
+    Not a dataclass: made for each delivery, in 0.4 us instead of 1.7.
     """
 
     scheduled_for_ms: int
