@@ -175,7 +175,7 @@ class Writer:
             return
         try:
             if not self._failure:
-                await self._cross(_checkpoint_without_waiting)
+                await self._cross(_checkpoint)
         except sqlite3.Error:
             pass  # The log stays and is read at the next start; closing must go on.
         finally:
@@ -194,26 +194,24 @@ class Writer:
             return
 
     async def _checkpoint_if_due(self) -> None:
-        if checkpoint := self._due_checkpoint():
+        if self._checkpoint_is_due():
             try:
-                await self._cross(checkpoint)
+                await self._cross(_checkpoint)
             except sqlite3.Error as error:
                 if not _is_transient(error):
                     raise self._fail(error) from error
 
-    def _due_checkpoint(self) -> Change[None] | None:
+    def _checkpoint_is_due(self) -> bool:
         wal = self._path.with_name(self._path.name + "-wal")
         size = wal.stat().st_size if wal.exists() else 0
         if self.is_full:
-            return _checkpoint_all if size > 0 else None  # It may be all that can make room.
+            return size > 0  # It may be all that can make room.
         if size < CHECKPOINT_BYTES:
-            return None
+            return False
         if size >= min(CHECKPOINT_FORCED_BYTES, disk_usage(self._path.parent).free):
-            return _checkpoint_all
+            return True
         quiet_ms = self._clock.monotonic_ms() - self._last_commit_ms
-        if quiet_ms >= CHECKPOINT_QUIET_MS and not self._pending:
-            return _checkpoint_without_waiting
-        return None
+        return quiet_ms >= CHECKPOINT_QUIET_MS and not self._pending
 
     async def _cross(self, function: Change[T]) -> T:
         assert self._db is not None, "open() comes first"
@@ -352,16 +350,15 @@ def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
         future.set_result(outcome)
 
 
-def _checkpoint_all(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+def _checkpoint(db: sqlite3.Connection) -> None:
+    """As far as it goes beside whoever reads an old state: commits would wait for them, too.
 
-
-def _checkpoint_without_waiting(db: sqlite3.Connection) -> None:
-    """As far as it goes beside whoever reads an old state: commits would wait for them, too."""
+    A backup or a forgotten shell reads for minutes. The log grows until it has read, and no longer.
+    """
     (waits_ms,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute("PRAGMA busy_timeout = 0")
     try:
-        _checkpoint_all(db)
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         db.execute(f"PRAGMA busy_timeout = {waits_ms}")
 
