@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from tests.web.described import check_described
 ADMIN_KEY = "obk_operator_" + "0123456789abcdef" * 4
 TENANTS = ("acme", "globex")
 OK = Outcome(name="success", status=200)
+
+WAIT_SECONDS_MAX = 30.0
+"""For what takes milliseconds when nothing is broken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +60,12 @@ class Node:
 
     def create_key(self, tenant: str, scope: Scope) -> str:
         return self.run(self.engine.keys.create(tenant=tenant, scope=scope, name=None))[1]
+
+    def until(self, question: Callable[[], Any], answer: Any) -> None:
+        """Ask again until that is the answer: what it waits for is done by the engine's loops."""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        while (found := question()) != answer:
+            assert time.monotonic() < deadline, f"still {found}, not {answer}"
 
     def ask(
         self,
@@ -97,12 +107,14 @@ class Node:
 
 
 @contextmanager
-def keyed_node(directory: Path) -> Iterator[Node]:
+def keyed_node(
+    directory: Path, *, answer: Callable[[Any], Outcome] = lambda _: OK
+) -> Iterator[Node]:
     """An engine on `directory` with the operator's key and, for both tenants, one of each scope."""
     path = directory / "admin.key"
     path.write_text(ADMIN_KEY + "\n")
     path.chmod(0o600)
-    with node_on(directory, admin_key_file=path) as node:
+    with node_on(directory, answer=answer, admin_key_file=path) as node:
         for tenant in TENANTS:
             node.run(node.engine.tenants.put(tenant, Quotas()))
             node.keys |= {(tenant, scope): node.create_key(tenant, scope) for scope in Scope}
