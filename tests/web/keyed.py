@@ -98,8 +98,9 @@ class Node:
         async with self._session.request(
             method, self.url + path, headers=headers, data=data
         ) as response:
-            if response.content_type == "text/event-stream":  # It does not end; its first block.
-                text = (await response.content.readuntil(b"\n\n")).decode()
+            if response.content_type == "text/event-stream":  # It does not end; how it begins.
+                blocks = [await response.content.readuntil(b"\n\n") for _ in range(2)]
+                text = b"".join(blocks).decode()
             else:
                 text = await response.text()
             check_described(method, path, response.status, response.headers, text.encode())
