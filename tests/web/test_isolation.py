@@ -38,7 +38,7 @@ def words_of(owned: Owned, operation: Operation, seed: int) -> dict[str, Any]:
     """What to write where; of the same seed it is the same place with everybody."""
     chance = random.Random(seed)
     thing = owned.spare if operation.can_make else chance.choice(owned.things)
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0)
+    hour = datetime.now(UTC).replace(minute=0, second=0)
     either = chance.choice(("If-Match", "If-None-Match"))
     words = {
         "/v1/schedules/{name}": chance.choice([thing.name, thing.schedule_id]),
@@ -61,10 +61,11 @@ def words_of(owned: Owned, operation: Operation, seed: int) -> dict[str, Any]:
         "rate": 50,
         "paused": chance.choice(["true", "false"]) if operation.method == "GET" else None,
         "state": chance.choice(["succeeded", "failed", "retry_wait"]),
+        "bin": 60,
         "types": "runs",
         "limit": chance.choice([1, 2, 1_000]),
-        "from": (today - timedelta(days=1)).isoformat(timespec="seconds"),
-        "to": (today + timedelta(days=1)).isoformat(timespec="seconds"),
+        "from": (hour - timedelta(hours=1)).isoformat(timespec="seconds"),
+        "to": (hour + timedelta(hours=2)).isoformat(timespec="seconds"),
         "If-Match": chance.choice([*owned.etags, "*"]),
         "If-None-Match": "*",
         "Idempotency-Key": chance.choice(owned.keys),
