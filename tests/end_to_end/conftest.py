@@ -1,5 +1,8 @@
 """Processes that end with the test, however it ends."""
 
+import fcntl
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -7,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.processes import Engine, Receiver
+from tests.end_to_end.processes import ROOT, Engine, Receiver
 
 MEMORY = Path("/dev/shm")
+
+BUILD_SECONDS = 300
+"""Ten times what it takes on a machine of its own."""
 
 
 @pytest.fixture
@@ -43,3 +49,17 @@ def receiver(directory: Path) -> Iterator[Receiver]:
     running = Receiver(directory)
     yield running
     running.kill()
+
+
+@pytest.fixture(scope="session")
+def binary(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The one file of scripts/build_binary, made once, by the first of the workers that asks."""
+    place = tmp_path_factory.getbasetemp()
+    directory = place if worker_id == "master" else place.parent
+    made = directory / "offbeat"
+    with (directory / "offbeat.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            command = [sys.executable, ROOT / "scripts" / "binary.py", directory]
+            subprocess.run(command, check=True, timeout=BUILD_SECONDS, stdout=subprocess.DEVNULL)
+    return made

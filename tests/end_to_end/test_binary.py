@@ -1,10 +1,8 @@
 """The one file of scripts/build_binary works where there is nothing else: no Python, no PATH."""
 
-import fcntl
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -18,24 +16,7 @@ from engine.receiver import verify
 from engine.store.statements import migrations
 from engine.web.dashboard import read_dashboard
 from tests.end_to_end.journal import read_journal
-from tests.end_to_end.processes import DEADLINE_SECONDS, ROOT, Engine, Receiver, until
-
-BUILD_SECONDS = 300
-"""Ten times what it takes on a machine of its own."""
-
-
-@pytest.fixture(scope="session")
-def binary(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Made once for all tests, by the first of pytest's workers that asks."""
-    place = tmp_path_factory.getbasetemp()
-    directory = place if worker_id == "master" else place.parent
-    made = directory / "offbeat"
-    with (directory / "offbeat.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
-            command = [sys.executable, ROOT / "scripts" / "binary.py", directory]
-            subprocess.run(command, check=True, timeout=BUILD_SECONDS, stdout=subprocess.DEVNULL)
-    return made
+from tests.end_to_end.processes import DEADLINE_SECONDS, Engine, Receiver, until
 
 
 @pytest.fixture
