@@ -209,7 +209,7 @@ def _read_range(field: _Field, item: str) -> range:
     first, last, step = match.groups()
     low = field.low if first is None else _number(field, first)
     if last is not None:
-        high = _number(field, last)
+        high = _end(field, low, last)
     else:
         high = low if first is not None and step is None else field.high
     _check_order(field, low, high)
@@ -225,6 +225,12 @@ def _number(field: _Field, text: str) -> int:
     if text.lower() in field.names:
         return field.names.index(text.lower()) + (1 if field.name == "month" else 0)
     raise _Refused(_advice(field, text))
+
+
+def _end(field: _Field, low: int, text: str) -> int:
+    """Where a range from `low` ends: a week ends with Sunday as well as it begins with it."""
+    ends_week = field.name == "weekday" and low > 0 and text.lower() == "sun"
+    return field.high if ends_week else _number(field, text)
 
 
 def _step(text: str) -> int:
@@ -257,7 +263,7 @@ def _resolve_item(field: _Field, item: str, schedule_id: str, faults: list[Fault
     first, last, step = match.groups()
     try:
         low = field.low if first is None else _number(field, first)
-        high = field.hash_high if last is None else _number(field, last)
+        high = field.hash_high if last is None else _end(field, low, last)
         _check_order(field, low, high)
         if step is None:
             return str(hashed_field(schedule_id, field.name, low, high))

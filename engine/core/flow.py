@@ -14,6 +14,7 @@ Reliability Engineering", chapter 21).
 
 import re
 from functools import lru_cache
+from ipaddress import IPv6Address
 from urllib.parse import urlsplit
 
 from engine.core.breaker import NEVER_MS, Breaker, Door
@@ -60,8 +61,10 @@ def default_key(url: str) -> str:
 def _key(origin: str) -> str:
     parts = urlsplit(origin)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    host = parts.hostname or ""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    host = (parts.hostname or "").removesuffix(".")
+    if ":" in host:
+        host = f"[{IPv6Address(host)}]"  # One spelling of the many.
+    return f"{host}:{port}"
 
 
 class Flow:

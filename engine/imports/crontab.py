@@ -13,7 +13,7 @@ say and a schedule cannot (MAILTO, followed redirects, the user of a webhook) is
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.core.cron_fields import read_fields
@@ -116,7 +116,8 @@ def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
     identity: tuple[str, ...]
     if call is not None:
         identity = (job.user or "", call.method, call.url)
-        destination, notes = _call_target(call), call.notes + _user_note(job)
+        destination = _call_target(call)
+        notes = call.notes + _user_note(job) + _input_note(job, call)
     else:
         identity = (job.user or "", "command", job.stdin or "", job.command)
         destination, notes = _command_target(job, target or ""), ()
@@ -200,6 +201,12 @@ _TIME = re.compile(r"[0-9*?][0-9*?/,-]*")
 
 def _user_note(job: Job) -> tuple[str, ...]:
     return (f"the user {job.user} does not matter to a webhook",) if job.user else ()
+
+
+def _input_note(job: Job, call: WebCall) -> tuple[str, ...]:
+    if not (job.stdin or "").strip() or _web_call(replace(job, stdin=None)) != call:
+        return ()
+    return ("crond ends the command at the unescaped %; a sign that is meant is written \\%",)
 
 
 def _fate(setting: Setting) -> Iterator[str]:

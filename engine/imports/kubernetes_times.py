@@ -46,7 +46,8 @@ def read_times(
     notes = (
         [] if read == text or "?" in text else [f"{text} is written {read}, as Kubernetes means it"]
     )
-    trigger = read_cron(read, schedule_id=None, timezone=zone or timezone)
+    read_in = timezone if zone is None else zone
+    trigger = read_cron(read, schedule_id=None, timezone=read_in)
     date = read_fields(trigger.resolved).date
     if date.day_forms or date.weekday_forms:
         raise NotPlain("Kubernetes knows no L, W and # and never ran this")
@@ -59,7 +60,7 @@ def read_times(
             "where clocks change, Kubernetes leaves out what the gap swallows and repeats what"
             " comes twice; here either runs once (dst_gap, dst_fold)"
         )
-    return {"cron": read, "timezone": zone or timezone}, tuple(notes)
+    return {"cron": read, "timezone": read_in}, tuple(notes)
 
 
 def _every(text: str) -> int:

@@ -29,6 +29,8 @@ def busy_second(flow: Flow, second: int, starts: int) -> None:
         ("https://API.example.com:8443/a?b#c", "api.example.com:8443"),
         ("http://[2001:db8::1]:8080/", "[2001:db8::1]:8080"),
         ("http://[::1]/", "[::1]:80"),
+        ("http://[2001:DB8:0:0::1]/", "[2001:db8::1]:80"),
+        ("https://api.example.com./", "api.example.com:443"),
     ],
 )
 def test_a_target_that_names_no_flow_is_in_that_of_its_host_and_port(url: str, key: str) -> None:

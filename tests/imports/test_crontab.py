@@ -93,6 +93,23 @@ def test_percent_signs_follow_cron_and_not_the_shell():
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "is_said"),
+    [
+        ("curl https://h.example/r?d=a%20b", True),
+        ("wget -qO- https://h.example/r?d=%2F", True),
+        ("curl https://h.example/r%", False),
+        ("curl --data-binary @- https://h.example/r%a=1", False),
+    ],
+)
+def test_what_crond_cuts_off_and_no_call_reads_is_said(command: str, is_said: bool):
+    result = read(f"0 5 * * * {command}\n")
+    [imported] = result.schedules
+    assert "%" not in imported.document["target"]["url"]
+    said = [note.lines for note in result.notes if "crond ends the command" in note.text]
+    assert said == [(1,)] * is_said
+
+
 def test_a_command_cut_inside_a_quotation_is_refused_even_with_a_target():
     result = read('10 5 * * * tar czf "/b/$(date +%F).tgz" /srv', target=RUNNER)
     assert (result.schedules, refusals(result)[0][0]) == ((), (1,))

@@ -83,6 +83,7 @@ def test_case_c18():
         ("suspend: yes", "suspend is yes; write true or false"),
         ("startingDeadlineSeconds: 010", "startingDeadlineSeconds is 010 and no whole number"),
         ("schedule: '5 * * * *', timeZone: Mars/Base", "Mars/Base"),
+        ("schedule: '5 * * * *', timeZone: ''", "'' is not an IANA time zone"),
         ("schedule: '0 5 * * * *'", "it has 6 fields, and Kubernetes reads five"),
         ("schedule: 'H * * * *'", "H"),
         ("schedule: '0 0 L * *'", "Kubernetes knows no L, W and #"),
