@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -45,24 +46,21 @@ from engine.services.readiness import checks_of
 from engine.services.recovery import Recovery
 from engine.services.scaler import Scaler
 from engine.services.signing_secrets import SigningSecrets
-from engine.services.tenancy import Stores, Tenancy, TenantServices
+from engine.services.tenancy import Tenancy, TenantServices
 from engine.services.tenants import Tenants
 from engine.services.timer import Timer
 from engine.services.transport import AiohttpTransport, Transport
 from engine.services.waiting import Waiting
 from engine.store.access import SqliteKeys, SqliteTenants
 from engine.store.answers import SqliteAnswers
-from engine.store.attribution import SqliteAttributions
-from engine.store.audit import SqliteAudit
-from engine.store.backfill import SqliteBackfills
 from engine.store.database import WAL_RESET_FIXED
-from engine.store.dead_letters import SqliteDeadLetters
 from engine.store.directory import DataDirectory, hold, refuse_earlier_clock
 from engine.store.herd import SqliteHerd
 from engine.store.journal import SqliteJournal
 from engine.store.monitor import SqliteHerdRecords
 from engine.store.signing_secrets import SqliteSecrets
-from engine.store.sqlite import SqliteFlows, SqliteRuns, SqliteSchedules
+from engine.store.tenant_stores import stores_of
+from engine.store.turns import Turns
 from engine.store.writer import Reader, Writer
 from engine.web.application import create_app
 
@@ -213,13 +211,14 @@ class Engine:
             await connection.open()
         await self._read_keys(api_reader, admin, master=self._directory.master)
         master, store = self._directory.master, SqliteSecrets(self._writer, api_reader)
+        turns = Turns(api_reader)
         self._signing, self._credentials = SigningSecrets(store, master), Credentials(master)
-        self.answers = Answers(self.clock, SqliteAnswers(api_reader), master=master)
+        self.answers = Answers(self.clock, SqliteAnswers(turns), master=master)
         await self._signing.load()
         # Without keys, who reaches the engine is on its machine: its networks are theirs.
         self._egress = Egress(openings=self._config.egress_allow, private=not self.keys.required)
         self._assemble(journal_reader, api_reader, herd_reader)
-        self._assemble_tenancy(api_reader)
+        self._assemble_tenancy(api_reader, turns)
         self._loops.start(self._writer.run())
         await self.tenants.load()
         last_ms = await self._journal.last_instant_ms()
@@ -334,16 +333,7 @@ class Engine:
         self.dispatcher.on_recorded = events.recorded
         self.registry.register(self._metrics())
 
-    def _assemble_tenancy(self, api_reader: Reader) -> None:
-        stores = Stores(
-            schedules=SqliteSchedules(self._writer, api_reader),
-            runs=SqliteRuns(self._writer, api_reader),
-            flows=SqliteFlows(self._writer, api_reader),
-            backfills=SqliteBackfills(self._writer, api_reader),
-            dead_letters=SqliteDeadLetters(self._writer, api_reader),
-            audit=SqliteAudit(api_reader),
-            attributions=SqliteAttributions(api_reader),
-        )
+    def _assemble_tenancy(self, api_reader: Reader, turns: Turns) -> None:
         self.tenants = Tenants(self.clock, SqliteTenants(self._writer, api_reader), own=self.tenant)
         self.tenants.only_own = not self.keys.required
         self.tenants.on_rate = lambda tenant, rate: self.waiting.limit_tenant(
@@ -351,7 +341,7 @@ class Engine:
         )
         self._tenancy = Tenancy(
             self.clock,
-            stores,
+            partial(stores_of, self._writer, turns),
             self.planner,
             self.waiting,
             self.figures,

@@ -89,6 +89,15 @@ class LimitReached(OffbeatError):
         self.value = value
 
 
+class Crowded(OffbeatError):
+    """Too much of one tenant's waits already: the limit's name and value (HTTP 429)."""
+
+    def __init__(self, name: str, value: int, detail: str) -> None:
+        super().__init__(detail)
+        self.name = name
+        self.value = value
+
+
 class PreconditionFailed(OffbeatError):
     """A condition on the revision does not hold (HTTP 412, exit 5).
 

@@ -8,6 +8,7 @@ and puts it into every question to the store.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from engine.clock import Clock
 from engine.core.egress import Refusal
@@ -30,17 +31,29 @@ TENANTS_KEPT = 1_024
 """Tenants whose services are kept ready; to make them again takes microseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stores:
-    """What the services of tenants read and write."""
+class Stores(Protocol):
+    """What the services of one tenant read and write: whoever reads much waits by itself."""
 
-    schedules: ScheduleStore
-    runs: RunStore
-    flows: FlowStore
-    backfills: BackfillStore
-    dead_letters: DeadLetterStore
-    audit: AuditStore
-    attributions: AttributionStore
+    @property
+    def schedules(self) -> ScheduleStore: ...
+
+    @property
+    def runs(self) -> RunStore: ...
+
+    @property
+    def flows(self) -> FlowStore: ...
+
+    @property
+    def backfills(self) -> BackfillStore: ...
+
+    @property
+    def dead_letters(self) -> DeadLetterStore: ...
+
+    @property
+    def audit(self) -> AuditStore: ...
+
+    @property
+    def attributions(self) -> AttributionStore: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +82,7 @@ class Tenancy:
     def __init__(
         self,
         clock: Clock,
-        stores: Stores,
+        stores: Callable[[str], Stores],
         agenda: Agenda,
         waiting: Waiting,
         figures: Figures,
@@ -84,7 +97,7 @@ class Tenancy:
         credentials: Credentials,
         told: set[str],
     ) -> None:
-        """`forecasts`, `events`: the node's; `rate`: the bucket's.
+        """`stores`: a tenant's; `forecasts`, `events`: the node's; `rate`: the bucket's.
 
         `interval_seconds_min`: the least that a tenant's schedules may have; `egress`: judges the
         addresses that they call; `credentials`: seals the headers that they send; `told`: the
@@ -107,7 +120,7 @@ class Tenancy:
         self.of = lru_cache(TENANTS_KEPT)(self._of)
 
     def _of(self, tenant: str) -> TenantServices:
-        clock, stores, waiting = self._clock, self._stores, self._waiting
+        clock, stores, waiting = self._clock, self._stores(tenant), self._waiting
         schedules = Schedules(
             clock,
             stores.schedules,

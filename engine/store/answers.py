@@ -14,7 +14,7 @@ from engine.core.errors import InProgress, LimitReached
 from engine.core.json_text import compact_json
 from engine.core.once import IDEMPOTENCY_KEYS_MAX, KEPT_MS, Once, Record, Reply
 from engine.store.statements import statements
-from engine.store.writer import Reader
+from engine.store.turns import Turns
 
 SQL = statements()
 
@@ -27,11 +27,11 @@ FORGOTTEN_AT_ONCE = 100
 class SqliteAnswers:
     """`services.answers.AnswerStore`."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
 
     async def find(self, once: Once, after_ms: int) -> tuple[bytes, Reply] | None:
-        return await self._reader.read(lambda db: _find(db, once, after_ms))
+        return await self._turns.read(once.tenant, lambda db: _find(db, once, after_ms))
 
 
 def keep(db: sqlite3.Connection, record: Record[T] | None, result: T) -> None:

@@ -16,7 +16,7 @@ from engine.core.model import Timing
 from engine.store import RunKey
 from engine.store.rows import timing_of
 from engine.store.statements import statements
-from engine.store.writer import Reader
+from engine.store.turns import Reads
 
 SQL = statements()
 
@@ -27,7 +27,7 @@ PAGE_RUNS = 1_000
 class SqliteAttributions:
     """`services.attribution.AttributionStore`."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reads) -> None:
         self._reader = reader
 
     async def tally(

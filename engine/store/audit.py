@@ -17,7 +17,7 @@ from engine.core.owed import Owing
 from engine.core.timetable import Timetable, compile_trigger
 from engine.store.rows import timetable_of, trigger_of
 from engine.store.statements import statements
-from engine.store.writer import Reader
+from engine.store.turns import Reads
 
 SQL = statements()
 
@@ -95,7 +95,7 @@ class _Source:
 class SqliteAudit:
     """`services.audit.AuditStore`."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reads) -> None:
         self._reader = reader
 
     async def history_floor_ms(self) -> int:

@@ -11,7 +11,8 @@ from engine.core.once import Record
 from engine.core.revision import check_revision
 from engine.store import DueRun, answers, schedules
 from engine.store.statements import statements
-from engine.store.writer import Reader, Writer
+from engine.store.turns import Reads
+from engine.store.writer import Writer
 
 SQL = statements()
 
@@ -22,7 +23,7 @@ OCCURRENCES_COMPARED_MAX = 5_000
 class SqliteBackfills:
     """`services.backfill.BackfillStore`."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
         self._reader = reader
 

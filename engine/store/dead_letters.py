@@ -18,7 +18,8 @@ from engine.core.once import Record
 from engine.core.replay import DeadLetter, Selection
 from engine.store import DueRun, RunKey, answers, interventions
 from engine.store.statements import statements
-from engine.store.writer import Reader, Writer
+from engine.store.turns import Reads
+from engine.store.writer import Writer
 
 SQL = statements()
 
@@ -37,7 +38,7 @@ _END = 2**62
 class SqliteDeadLetters:
     """`services.dead_letters.DeadLetterStore`."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
         self._reader = reader
 

@@ -12,6 +12,7 @@ from engine.store import (
     DueRun,
     FlowLimits,
     RunFilter,
+    RunKey,
     RunPlace,
     Stored,
     answers,
@@ -22,13 +23,14 @@ from engine.store import (
     schedules,
     selection,
 )
-from engine.store.writer import Reader, Writer, rehearse
+from engine.store.turns import Reads
+from engine.store.writer import Writer, rehearse
 
 
 class SqliteSchedules:
     """`store.ScheduleStore`."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
         self._reader = reader
 
@@ -113,7 +115,7 @@ class SqliteSchedules:
 class SqliteRuns:
     """`services.runs.RunStore`."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
         self._reader = reader
 
@@ -132,7 +134,20 @@ class SqliteRuns:
     async def page(
         self, which: RunFilter, *, limit: int, after: RunPlace | None
     ) -> tuple[list[Run], RunPlace | None]:
-        return await self._reader.read(lambda db: history.list_runs(db, which, limit, after))
+        """As many turns as it takes: nobody else waits while a filter finds nothing."""
+        place: RunKey | None = history.end_of(which)
+        if after is not None:
+            place = await self._reader.read(lambda db: history.place_of(db, which, after))
+        found: list[Run] = []
+        while place is not None and len(found) <= limit:
+            page = partial(
+                history.list_runs, which=which, limit=limit + 1 - len(found), before=place
+            )
+            runs, place = await self._reader.read(page)
+            found += runs
+        if len(found) <= limit:
+            return found, None
+        return found[:limit], (found[limit - 1].scheduled_for_ms, found[limit - 1].schedule_id)
 
     async def cancel(
         self,
@@ -174,7 +189,7 @@ class SqliteRuns:
 class SqliteFlows:
     """`store.FlowStore`."""
 
-    def __init__(self, writer: Writer, reader: Reader) -> None:
+    def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
         self._reader = reader
 

@@ -39,6 +39,7 @@ WITH_SCOPE = (
     "key_unknown",
     "insufficient_scope",
     "rate_limited",
+    "crowded",
     "unavailable",
 )
 WITH_BODY = ("invalid", "timeout", "too_large", "unsupported_media_type")

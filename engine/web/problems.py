@@ -16,6 +16,7 @@ from aiohttp.typedefs import Handler
 from engine.core.errors import (
     Conflict,
     Counted,
+    Crowded,
     Fault,
     InProgress,
     Invalid,
@@ -85,9 +86,6 @@ def problem_of(error: OffbeatError) -> Problem:
             return Problem(409, code, str(error))
         case KeyTaken():
             return Problem(422, "idempotency_key_taken", str(error))
-        case InProgress():
-            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-            return Problem(409, "in_progress", str(error), headers=headers)
         case Conflict():
             return Problem(409, "conflict", str(error))
         case LimitReached(name=name, value=value):
@@ -95,9 +93,8 @@ def problem_of(error: OffbeatError) -> Problem:
             return Problem(409, "limit_reached", str(error), limit=limit)
         case PreconditionFailed(current=current):
             return Problem(412, "precondition_failed", str(error), revision=current)
-        case Unavailable():
-            headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-            return Problem(503, "unavailable", str(error), headers=headers)
+        case InProgress() | Crowded() | Unavailable():
+            return _later(error)
         case _:
             raise error
 
@@ -146,6 +143,19 @@ async def answer_problems(request: web.Request, handler: Handler) -> web.StreamR
     except Exception:  # The last resort: no bug of ours may look like a broken connection.
         _log.exception("request failed", method=request.method, path=request.path)
         return problem_response(Problem(500, "internal", INTERNAL))
+
+
+def _later(error: InProgress | Crowded | Unavailable) -> Problem:
+    """What the same request, sent again after a while, need not be answered with."""
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    match error:
+        case InProgress():
+            return Problem(409, "in_progress", str(error), headers=headers)
+        case Crowded(name=name, value=value):
+            limit = {"name": name, "value": value}
+            return Problem(429, "crowded", str(error), headers=headers, limit=limit)
+        case Unavailable():
+            return Problem(503, "unavailable", str(error), headers=headers)
 
 
 def _range(counted: CountedRange) -> CountedDocument:

@@ -22,6 +22,7 @@ from benchmarks.machine import facts
 from benchmarks.painting import dashboard
 from benchmarks.planning import planner, wheel
 from benchmarks.starting import idle, recovery
+from benchmarks.strangers import strangers
 
 Stage = Callable[[Path], AsyncIterator[Finding]]
 
@@ -36,6 +37,7 @@ STAGES: dict[str, Stage] = {
     "neighbours": neighbours,
     "hung": hung,
     "slowclients": slowclients,
+    "strangers": strangers,
     "dashboard": dashboard,
 }
 

@@ -664,12 +664,32 @@ LEFT JOIN attempt l ON l.scheduled_for = r.scheduled_for AND l.schedule_id = s.i
   (SELECT max(number) FROM attempt a
    WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = s.id AND a.ended_at IS NOT NULL);
 
+-- name: slice_of_runs_end
+-- The last of `looked_at` runs before a key, newest first, whosever they are; no row when there are fewer.
+SELECT scheduled_for, schedule_id FROM job_run
+WHERE (scheduled_for, schedule_id) < (:before, :before_id) AND scheduled_for >= :from
+ORDER BY scheduled_for DESC, schedule_id DESC LIMIT 1 OFFSET :looked_at - 1;
+
+-- name: slice_of_runs_end_of_schedule
+SELECT r.scheduled_for, r.schedule_id
+FROM schedule s CROSS JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
+WHERE s.public_id = :public_id AND s.tenant = :tenant
+  AND (r.scheduled_for, r.schedule_id) < (:before, :before_id) AND r.scheduled_for >= :from
+ORDER BY r.scheduled_for DESC LIMIT 1 OFFSET :looked_at - 1;
+
+-- name: newest_run_of_tenant
+-- At most `:limit` schedules are looked at. `:before` is an instant.
+SELECT count(*), max((SELECT max(r.scheduled_for) FROM job_run r INDEXED BY job_run_schedule_idx
+  WHERE r.schedule_id = s.id AND r.scheduled_for <= :before))
+FROM (SELECT id FROM schedule WHERE tenant = :tenant LIMIT :limit) s;
+
 -- name: list_runs
+-- Of such a slice.
 SELECT r.*, s.public_id, s.name, iif(r.granted_from, (SELECT a.started_at FROM attempt a
   WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = 1), NULL) AS began_at
-FROM job_run r JOIN schedule s ON s.id = r.schedule_id
+FROM job_run r CROSS JOIN schedule s ON s.id = r.schedule_id
 WHERE s.tenant = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
-  AND r.scheduled_for >= :from AND (:state IS NULL OR r.state = :state)
+  AND (r.scheduled_for, r.schedule_id) >= (:begin, :begin_id) AND (:state IS NULL OR r.state = :state)
 ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
 
 -- name: list_runs_of_schedule
@@ -678,7 +698,7 @@ SELECT r.*, s.public_id, s.name, iif(r.granted_from, (SELECT a.started_at FROM a
 FROM schedule s
 JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
 WHERE s.public_id = :public_id AND s.tenant = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
-  AND r.scheduled_for >= :from AND (:state IS NULL OR r.state = :state)
+  AND r.scheduled_for >= :begin AND (:state IS NULL OR r.state = :state)
 ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
 
 -- name: mark_cancelled_run
