@@ -209,7 +209,8 @@ SETTINGS: dict[str, Setting] = {
     "history_runs": Setting(
         ("history", "runs"),
         _whole(1_000, 1_000_000_000),
-        "Runs kept at most; beyond it the oldest that ended become counted ranges.",
+        "Runs kept at most; beyond it those that ended become counted ranges: the oldest of those "
+        "tenants that hold more than an equal share.",
     ),
     "egress_allow": Setting(
         ("egress", "allow"),

@@ -12,8 +12,8 @@ from engine.core.identity import format_instant
 class AuditStore(Protocol):
     """What the journal says of schedules, runs and ranges."""
 
-    async def history_floor_ms(self) -> int:
-        """Since when nothing that an audit needs was pruned."""
+    async def history_floor_ms(self, tenant: str) -> int:
+        """Since when nothing that an audit of this tenant needs was pruned."""
         ...
 
     async def slice(
@@ -34,14 +34,14 @@ class Audit:
 
     async def history_floor_ms(self) -> int:
         """The earliest `from` of an audit."""
-        return await self._store.history_floor_ms()
+        return await self._store.history_floor_ms(self._tenant)
 
     async def run(self, from_ms: int, to_ms: int) -> Tally:
         """What was owed with `from <= scheduled_for < to`, and what became of it.
 
         Raises `Invalid` for what lies before history, `Unavailable` while another audit runs.
         """
-        floor_ms = await self._store.history_floor_ms()
+        floor_ms = await self.history_floor_ms()
         if from_ms < floor_ms:
             raise Invalid(Fault("/from", f"history begins at {format_instant(floor_ms)}"))
         if self._running:

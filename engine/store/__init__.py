@@ -4,7 +4,7 @@ A second store is one more file that satisfies `Journal`, one more folder of SQL
 conformance suite. Everything here is durable when it returns; nothing is seen before it is.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -339,8 +339,21 @@ class Journal(Protocol):
         """Believe the clock: plan from `now_ms` on although the journal has later instants."""
         ...
 
-    async def prune(self, *, before_ms: int, runs_max: int) -> int:
-        """Turn the oldest runs into counted ranges, drop revisions as old; how many rows went."""
+    async def prune_old(self, before_ms: int) -> int:
+        """Turn runs of before then into counted ranges, drop revisions; how many rows went."""
+        ...
+
+    async def count_excess(self, runs_max: int) -> dict[str, int]:
+        """How many runs which tenants hold too many, if all together hold more than that."""
+        ...
+
+    async def prune_excess(
+        self, after: RunKey, excess: Mapping[str, int]
+    ) -> tuple[dict[str, int], RunKey | None]:
+        """Turn such runs behind a key, the oldest ones, into counted ranges.
+
+        How many of each tenant went, and behind which key to go on; None at the end.
+        """
         ...
 
     async def delete_complete(self, now_ms: int) -> int:

@@ -98,9 +98,9 @@ class SqliteAudit:
     def __init__(self, reader: Reads) -> None:
         self._reader = reader
 
-    async def history_floor_ms(self) -> int:
+    async def history_floor_ms(self, tenant: str) -> int:
         def floor(db: sqlite3.Connection) -> int:
-            (instant,) = db.execute(SQL["get_history_floor"]).fetchone()
+            (instant,) = db.execute(SQL["get_history_floor"], (tenant,)).fetchone()
             return int(instant)
 
         return await self._reader.read(floor)

@@ -67,7 +67,7 @@ def _span(
         raise Conflict("the schedule is paused, so its runs would be skipped: resume it first")
     if db.execute(SQL["list_downtime"]).fetchone():
         raise Conflict("what was missed in downtime is still being judged: ask again in a moment")
-    (floor_ms,) = db.execute(SQL["get_history_floor"]).fetchone()
+    (floor_ms,) = db.execute(SQL["get_history_floor"], (schedule.definition.tenant,)).fetchone()
     (_, planned_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
     return span_of(
         schedule, from_ms, to_ms, now_ms=now_ms, floor_ms=floor_ms, planned_ms=planned_ms

@@ -1,4 +1,4 @@
-"""History in SQLite: reading runs, and turning the oldest into counted ranges."""
+"""History in SQLite, as it is read."""
 
 import sqlite3
 from typing import Any
@@ -10,9 +10,6 @@ from engine.store.rows import attempt_of, attempt_under_way, named_rows, run_of,
 from engine.store.statements import statements
 
 SQL = statements()
-
-PRUNED_RUNS_MAX = 500
-"""Runs that leave in one transaction: some 5 ms, unnoticed by claims. Revisions likewise."""
 
 LISTED_SLICE_RUNS = 5_000
 """Runs that a list looks at in one turn of the reader: some 3 ms when none of them is meant,"""
@@ -114,36 +111,6 @@ def _next_of_tenant(db: sqlite3.Connection, tenant: str, before: RunKey) -> RunK
     return None if newest_ms is None else min(before, (newest_ms + 1, -1))
 
 
-def prune(db: sqlite3.Connection, before_ms: int, runs_max: int) -> int:
-    """Turn a batch of finished runs into counted ranges: the too old, then the too many.
-
-    Ranges of deleted runs and revisions that are too old leave with them, and what can be audited
-    begins after all of these.
-    """
-    page = {"before": before_ms, "limit": PRUNED_RUNS_MAX}
-    keys = db.execute(SQL["list_prunable_by_age"], page).fetchall()
-    if not keys:
-        (count,) = db.execute(SQL["count_runs"]).fetchone()
-        excess = min(count - runs_max, PRUNED_RUNS_MAX)
-        if excess > 0:
-            keys = db.execute(SQL["list_oldest_finished"], {"limit": excess}).fetchall()
-    for scheduled_for, schedule_row in keys:
-        _count_pruned(db, schedule_row, scheduled_for - 1, scheduled_for, 1)
-    ranges = db.execute(SQL["list_prunable_ranges"], page).fetchall()
-    for schedule_row, after, until, count in ranges:
-        _count_pruned(db, schedule_row, after, until, count)
-    db.executemany(SQL["prune_range"], [deleted[:2] for deleted in ranges])
-    db.executemany(SQL["prune_attempts"], keys)
-    db.executemany(SQL["prune_run"], keys)
-    revisions = db.execute(SQL["list_prunable_revisions"], page).fetchall()
-    db.executemany(SQL["prune_revision"], [revision[:2] for revision in revisions])
-    gone = [scheduled_for for scheduled_for, _ in keys]
-    gone += [row[2] for row in (*ranges, *revisions)]
-    if gone:
-        db.execute(SQL["raise_history_floor"], {"floor": max(gone) + 1})
-    return len(keys) + len(ranges) + len(revisions)
-
-
 def _refuse_counted(db: sqlite3.Connection, key: dict[str, Any]) -> None:
     row = db.execute(SQL["get_counted"], key).fetchone()
     if row is not None:
@@ -157,16 +124,3 @@ def _refuse_counted(db: sqlite3.Connection, key: dict[str, Any]) -> None:
                 decided_at_ms=decided_at_ms,
             )
         )
-
-
-def _count_pruned(
-    db: sqlite3.Connection, schedule_row: int, after: int, until: int, count: int
-) -> None:
-    begun = db.execute(SQL["get_pruned_after"], (schedule_row,)).fetchone()
-    values = {
-        "schedule_id": schedule_row,
-        "after": begun[0] if begun else after,
-        "until": until,
-        "count": count,
-    }
-    db.execute(SQL["count_pruned"], values)

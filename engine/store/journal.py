@@ -9,6 +9,7 @@ import orjson
 import structlog
 
 from engine.core.admission import Admission, admit
+from engine.core.history_shares import excesses
 from engine.core.model import CatchUp, Finished, Overlap, RunTrigger, State, Target, Unserved
 from engine.store import (
     AtSlice,
@@ -24,15 +25,16 @@ from engine.store import (
     Planned,
     Progress,
     Recorded,
+    RunKey,
     Slice,
     downtime,
     endings,
     flows,
-    history,
     notices,
     overlap,
     pauses,
     planning,
+    pruning,
     schedules,
     sweep,
 )
@@ -163,8 +165,17 @@ class SqliteJournal:
         values = {"alive": now_ms, "watermark": now_ms, "horizon": now_ms}
         await self._writer.submit(lambda db: db.execute(SQL["set_progress"], values).rowcount)
 
-    async def prune(self, *, before_ms: int, runs_max: int) -> int:
-        return await self._writer.submit(lambda db: history.prune(db, before_ms, runs_max))
+    async def prune_old(self, before_ms: int) -> int:
+        return await self._writer.submit(lambda db: pruning.prune_old(db, before_ms))
+
+    async def count_excess(self, runs_max: int) -> dict[str, int]:
+        held = await self._reader.read(lambda db: pruning.census(db, runs_max))
+        return excesses(held, runs_max)
+
+    async def prune_excess(
+        self, after: RunKey, excess: Mapping[str, int]
+    ) -> tuple[dict[str, int], RunKey | None]:
+        return await self._writer.submit(lambda db: pruning.prune_excess(db, after, excess))
 
     async def delete_complete(self, now_ms: int) -> int:
         return await self._writer.submit(

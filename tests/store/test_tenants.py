@@ -16,7 +16,8 @@ from engine.core.once import Once, Record, Reply
 from engine.store import RunFilter
 from engine.store.answers import SqliteAnswers, keep
 from engine.store.database import prepare
-from engine.store.history import get_run, get_target, list_runs
+from engine.store.history import end_of, get_run, get_target, list_runs
+from engine.store.turns import Turns
 from engine.store.writer import Reader
 
 RUN = ("sch_7", 1_000)
@@ -70,7 +71,7 @@ def test_what_became_of_a_run_that_is_gone_is_its_own_tenants(db: sqlite3.Connec
 def test_a_list_of_runs_is_one_tenants(db: sqlite3.Connection, schedule_id: str | None) -> None:
     def listed(tenant: str) -> int:
         which = RunFilter(tenant=tenant, schedule_id=schedule_id)
-        return len(list_runs(db, which, 10, None)[0])
+        return len(list_runs(db, which, 10, end_of(which))[0])
 
     assert (listed("acme"), listed("globex")) == (1, 0)
 
@@ -82,7 +83,7 @@ async def test_an_answer_is_kept_for_the_tenant_that_asked(
     keep(db, Record(once=asked, now_ms=1, answer=lambda _: Reply(status=201, document={})), None)
     reader = Reader(tmp_path / "offbeat.db")
     await reader.open()
-    answers = SqliteAnswers(reader)
+    answers = SqliteAnswers(Turns(reader))
     found = await answers.find(asked, 0)
     strangers = await answers.find(Once(tenant="globex", key="a-1", fingerprint=bytes(32)), 0)
     await reader.close()

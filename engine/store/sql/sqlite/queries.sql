@@ -372,7 +372,8 @@ FROM schedule s LEFT JOIN timetable t ON t.id = s.timetable_id
 WHERE s.id = :id AND s.owed_after < :until;
 
 -- name: get_history_floor
-SELECT history_floor FROM progress;
+-- Of a tenant: what was pruned of its own, or by age of everybody's.
+SELECT max(history_floor, coalesce((SELECT history_floor FROM tenant WHERE name = ?), 0)) FROM progress;
 
 -- name: list_audited
 -- The rules in force of each schedule, deleted ones included.
@@ -926,10 +927,20 @@ ORDER BY scheduled_for, schedule_id LIMIT :limit;
 -- name: count_runs
 SELECT count(*) FROM job_run;
 
--- name: list_oldest_finished
-SELECT scheduled_for, schedule_id FROM job_run
-WHERE state IN ('succeeded', 'failed', 'skipped', 'cancelled')
-ORDER BY scheduled_for, schedule_id LIMIT :limit;
+-- name: count_runs_of_tenants
+SELECT s.tenant, sum(r.runs) FROM (SELECT schedule_id, count(*) AS runs
+  FROM job_run INDEXED BY job_run_schedule_idx GROUP BY schedule_id) r
+CROSS JOIN schedule s ON s.id = r.schedule_id GROUP BY s.tenant;
+
+-- name: list_finished
+-- Those of some tenants in a page of history.
+SELECT r.scheduled_for, r.schedule_id, s.tenant
+FROM job_run r CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE (r.scheduled_for, r.schedule_id) > (:after, :after_id)
+  AND (r.scheduled_for, r.schedule_id) <= (:until, :until_id)
+  AND r.state IN ('succeeded', 'failed', 'skipped', 'cancelled')
+  AND s.tenant IN (SELECT value FROM json_each(:tenants))
+ORDER BY r.scheduled_for, r.schedule_id;
 
 -- name: prune_run
 DELETE FROM job_run WHERE scheduled_for = ? AND schedule_id = ?;
@@ -953,6 +964,9 @@ DELETE FROM counted_range WHERE schedule_id = ? AND reason = 'deleted' AND after
 
 -- name: raise_history_floor
 UPDATE progress SET history_floor = max(history_floor, :floor);
+
+-- name: raise_history_floor_of_tenant
+UPDATE tenant SET history_floor = max(history_floor, :floor) WHERE name = :tenant;
 
 -- name: list_prunable_revisions
 SELECT schedule_id, number, until FROM revision WHERE until < :before ORDER BY until LIMIT :limit;
