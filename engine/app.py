@@ -302,8 +302,7 @@ class Engine:
             rate=config.rate,
             burst=config.burst_tokens,
             days=config.history_days,
-            ready=lambda: waiting.ready,
-            oldest_due_ms=lambda: waiting.oldest_due_ms,
+            waiting=waiting,
             tokens=lambda: self.dispatcher.tokens,
         )
         herd = SqliteHerd(herd_reader)

@@ -81,6 +81,7 @@ class Flow:
         "breaker",
         "flow_id",
         "inflight",
+        "key",
         "parallelism",
         "paused",
         "rate",
@@ -93,13 +94,15 @@ class Flow:
         flow_id: int,
         tenant: str,
         *,
+        key: str = "",
         parallelism: int = PARALLELISM,
         rate: int | None = None,
         paused: bool = False,
     ) -> None:
-        """`rate`: attempt starts a second, None for no limit of its own."""
+        """`key`: for people; `rate`: attempt starts a second, None for no limit of its own."""
         self.flow_id = flow_id
         self.tenant = tenant
+        self.key = key
         self.parallelism = parallelism
         self.rate = rate
         self.paused = paused

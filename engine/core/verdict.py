@@ -78,6 +78,36 @@ class Verdict:
     advice: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shut:
+    """Due runs behind breakers that are not closed: how many, in how many flows.
+
+    The flow with most of them is named, with its tenant where there are others.
+    """
+
+    runs: int
+    flows: int
+    key: str
+    tenant: str | None
+
+
+def behind(shut: Shut, verdict: Verdict) -> Verdict:
+    """What is to be said where runs wait behind a breaker, and otherwise there is nothing to do."""
+    if verdict.name not in (VerdictName.QUIET, VerdictName.NORMAL):
+        return verdict
+    runs = "1 due run waits" if shut.runs == 1 else f"{shut.runs:,} due runs wait"
+    whose = f" of tenant {shut.tenant}" if shut.tenant else ""
+    where = f"the breaker of flow {shut.key}{whose}"
+    if shut.flows > 1:
+        where = f"the breakers of {shut.flows:,} flows, most of them of {shut.key}{whose}"
+    return Verdict(
+        name=VerdictName.DOWNSTREAM,
+        sentence=f"{runs} behind {where}.",
+        advice="Mend that receiver: one probe at a time looks whether it is back, and then the runs"
+        " are sent, spread. Neither jitter nor a higher rate helps.",
+    )
+
+
 def judge(figures: Figures, *, rate: int, burst: int) -> Verdict:
     """The verdict over a window. `rate` and `burst` are the bucket's; a burst disturbs nobody."""
     if _is_downstream(figures):

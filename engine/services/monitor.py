@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from engine.clock import Clock
@@ -24,7 +24,7 @@ from engine.core.errors import Unavailable
 from engine.core.forecast_audit import Digest, Happened
 from engine.core.herd_record import HerdRecord
 from engine.core.model import Unserved
-from engine.core.verdict import Verdict, VerdictName, judge
+from engine.core.verdict import Shut, Verdict, VerdictName, behind, judge
 from engine.store import Arrival, HerdRecords
 
 TICK_MS = 1_000
@@ -113,6 +113,23 @@ class Started(Protocol):
     def attempt(self) -> int: ...
 
 
+class Backlog(Protocol):
+    """The runs that wait in memory."""
+
+    @property
+    def ready(self) -> int:
+        """How many are due."""
+        ...
+
+    @property
+    def oldest_due_ms(self) -> int | None: ...
+
+    @property
+    def shut(self) -> Shut | None:
+        """Those behind breakers."""
+        ...
+
+
 class Monitor:
     """Counts, watches, judges and records."""
 
@@ -124,18 +141,16 @@ class Monitor:
         rate: int,
         burst: int,
         days: int,
-        ready: Callable[[], int],
-        oldest_due_ms: Callable[[], int | None],
+        waiting: Backlog,
         tokens: Callable[[], int],
     ) -> None:
-        """`days`: how long records are kept; the three functions are asked once a second."""
+        """`days`: how long records are kept; backlog and tokens are asked once a second."""
         self._clock = clock
         self._records = records
         self._rate = rate
         self._burst = burst
         self._days = days
-        self._ready = ready
-        self._oldest_due_ms = oldest_due_ms
+        self._waiting = waiting
         self._tokens = tokens
         self._unwritten: deque[HerdRecord] = deque(maxlen=UNWRITTEN_MAX)
         self._ticks = 0
@@ -173,7 +188,8 @@ class Monitor:
         now_ms = self._clock.now_ms()
         before_ms = now_ms // 1_000 * 1_000 - 1_000
         curves = [getattr(self._curves, stage).seconds.window(before_ms, 1)[0] for stage in STAGES]
-        backlog, tokens, verdict = self._ready(), self._tokens(), self.current().verdict.name
+        backlog, tokens = self._waiting.ready, self._tokens()
+        verdict = self.current().verdict.name
         return HerdSecond(now_ms, backlog, tokens, verdict, *curves)
 
     def last_hour(self) -> Figures:
@@ -228,7 +244,7 @@ class Monitor:
             self._begin_anew(now_ms)
         self._sampled_ms = now_ms
         # Less than a burst may wait for reasons of its own: a flow that is paused, a closed door.
-        oldest_ms = self._oldest_due_ms() if self._ready() > self._burst else None
+        oldest_ms = self._waiting.oldest_due_ms if self._waiting.ready > self._burst else None
         self._curves.sample(now_ms, oldest_due_ms=oldest_ms, rate=self._rate)
         if _hour_of(now_ms) > self._hour_ms:
             self._hour_ms = _hour_of(now_ms)
@@ -268,7 +284,10 @@ class Monitor:
             return self._sight(largest, now_ms)
         minute_ms = now_ms // 1_000 * 1_000 - LAST_MINUTE_SECONDS * 1_000
         figures = self._curves.window(minute_ms, seconds=LAST_MINUTE_SECONDS, now_ms=now_ms)
-        return self._judged(figures, now_ms)
+        sight = self._judged(figures, now_ms)
+        # What a herd was does not depend on doors; what goes on now does.
+        shut = self._waiting.shut
+        return sight if shut is None else replace(sight, verdict=behind(shut, sight.verdict))
 
     def _sight(self, herd: _Herd, now_ms: int) -> Sight:
         figures = self._curves.herd(herd.instant_ms, last_ms=herd.last_ms, now_ms=now_ms)

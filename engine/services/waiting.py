@@ -10,11 +10,13 @@ as the flow drains. Everything here can be thrown away and read again.
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
+from operator import itemgetter
 
 from engine.core.breaker import Door
 from engine.core.fairness import Class, FairQueue
 from engine.core.flow import Flow
 from engine.core.model import Outcome
+from engine.core.verdict import Shut
 from engine.core.wheel import Wheel
 from engine.store import DueRun, FlowLimits, HeldRun
 
@@ -25,7 +27,7 @@ FLOW_RUNS_MIN = 100
 """Runs that every flow may hold in memory, however many flows there are."""
 
 FLOWS_KEPT_MAX = 20_000
-"""Flows in memory, some 14 MB, before those with nothing to do and to remember leave it; at twice
+"""Flows in memory, some 15 MB, before those with nothing to do and to remember leave it; at twice
 as many, those leave that only remember: a breaker that is forgotten costs ten requests."""
 
 FLOWS_SEEN_AT_ONCE = 1_000
@@ -54,6 +56,7 @@ class Waiting:
         self._held: dict[tuple[int, int], int] = {}
         self._of_flow: dict[int, int] = {}
         self._queue: FairQueue[HeldRun] = FairQueue(slots=slots, strangers=strangers)
+        self._strangers = strangers
         self._flows: dict[int, Flow] = {}
         self.spilled: dict[int, DueRun] = {}
         self._stale: set[int] = set()  # Spilled flows of which a read under way may miss a run.
@@ -98,6 +101,25 @@ class Waiting:
         """Flows behind a door that is not closed; a walk over flows, for the metrics."""
         return sum(flow.breaker.door != Door.CLOSED for flow in self._flows.values())
 
+    @property
+    def shut(self) -> Shut | None:
+        """The due runs behind breakers, if any; a walk over the flows that hold runs."""
+        doors = ((flow_id, self._flows[flow_id]) for flow_id in self._of_flow)
+        held = [
+            (self._queue.waiting_of(flow_id), flow)
+            for flow_id, flow in doors
+            if flow.breaker.door != Door.CLOSED
+        ]
+        runs, flow = max(held, key=itemgetter(0), default=(0, None))
+        if flow is None or not runs:
+            return None
+        return Shut(
+            runs=sum(runs for runs, _ in held),
+            flows=sum(runs > 0 for runs, _ in held),
+            key=flow.key,
+            tenant=flow.tenant if self._strangers else None,
+        )
+
     def runnable(self, now_ms: int) -> bool:
         """Whether any due run may have its turn; `now_ms` is on the monotonic clock."""
         return self._queue.runnable(now_ms)
@@ -128,6 +150,7 @@ class Waiting:
                 self._flows[limits.flow_id] = Flow(
                     limits.flow_id,
                     limits.tenant,
+                    key=limits.key,
                     parallelism=limits.parallelism,
                     rate=limits.rate,
                     paused=limits.paused,

@@ -7,6 +7,7 @@ tenant's resource would be there is nothing: names and ids are looked up among t
 Statuses and `WWW-Authenticate` are those of RFC 6750 §3.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -74,6 +75,15 @@ def _caller(request: web.Request, route: Route) -> Caller:
     return Caller(tenant=key.tenant, scope=key.scope, key=key)
 
 
+def asker_of(request: web.Request) -> Caller | None:
+    """Who asks on a route that is open to anybody; None: nobody whom this engine knows."""
+    engine = request.app[ENGINE]
+    if not engine.keys.required and is_private(engine.listen) and _came_to_this_machine(request):
+        return request[CALLER]
+    key = _find(request, request.headers.getall("Authorization", []))
+    return Caller(tenant=key.tenant, scope=key.scope, key=key) if key else None
+
+
 def _came_to_this_machine(request: web.Request) -> bool:
     """Whether the connection was made to loopback or to a Unix socket.
 
@@ -92,12 +102,15 @@ def _key(request: web.Request) -> ApiKey:
     if not given:
         detail = "send an API key: Authorization: Bearer obk_..."
         raise Problem(401, "key_required", detail, headers={"WWW-Authenticate": REALM})
-    scheme, _, text = given[0].partition(" ")
-    is_bearer = len(given) == 1 and scheme.lower() == "bearer"
-    key = request.app[ENGINE].keys.find(text.strip()) if is_bearer else None
+    key = _find(request, given)
     if key is None:
         raise unknown()
     return key
+
+
+def _find(request: web.Request, given: Sequence[str]) -> ApiKey | None:
+    scheme, _, text = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    return request.app[ENGINE].keys.find(text.strip()) if scheme.lower() == "bearer" else None
 
 
 def is_known(request: web.Request) -> bool:

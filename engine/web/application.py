@@ -46,6 +46,7 @@ ROUTES = (
     Route("GET", "/livez", None, system.livez),
     Route("GET", "/readyz", None, system.readyz),
     Route("GET", "/metrics", Scope.READ, system.metrics, open_here=True),
+    Route("GET", "/v1/status", None, system.get_status),
     Route("GET", "/v1/secrets", Scope.WRITE, secrets.list_secrets),
     Route("POST", "/v1/secrets:rotate", Scope.WRITE, secrets.rotate_secret),
     Route("POST", "/v1/secrets:retire", Scope.WRITE, secrets.retire_secret),

@@ -6,6 +6,7 @@ from typing import TypedDict
 from aiohttp import web
 
 from engine.core.document import write_schedule
+from engine.core.errors import Invalid
 from engine.core.json_text import parse_json
 from engine.core.model import Draft, Schedule
 from engine.core.owed import last_owed_ms
@@ -16,6 +17,8 @@ from engine.services.occurrences import compute
 from engine.web.json_bodies import json_response, read_body, sized
 from engine.web.operations import Answer, Body, operation
 from engine.web.ports import engine_of
+from engine.web.problem_codes import FaultDocument
+from engine.web.problems import faults_of
 from engine.web.schedules import OccurrenceDocument, occurrence_document, read_new
 
 OCCURRENCES = 10
@@ -23,18 +26,28 @@ OCCURRENCES = 10
 
 
 class PreviewDocument(TypedDict):
-    """The schedule as it would be stored now, and its first occurrences."""
+    """The schedule as it would be stored now, and its first occurrences.
 
-    schedule: ScheduleDocument
+    Null and none where it would be refused: `errors` lists why, as the 422 of storing it would.
+    """
+
+    schedule: ScheduleDocument | None
     occurrences: list[OccurrenceDocument]
+    errors: list[FaultDocument]
 
 
 @operation(body=Body(shape=SCHEDULE, required=True), answers={200: Answer(PreviewDocument)})
 async def preview_schedule(request: web.Request) -> web.Response:
-    """What a schedule would be, defaults resolved, and its next ten occurrences. Stores nothing."""
+    """What a schedule would be, defaults resolved, and its next ten occurrences. Stores nothing.
+
+    That it would be refused is what was asked, and no error of the asking: 200 says so, too.
+    """
     engine = engine_of(request)
     body = await read_body(request)
-    draft = await sized(body, lambda data: read_new(parse_json(data), engine))
+    try:
+        draft = await sized(body, lambda data: read_new(parse_json(data), engine))
+    except Invalid as error:
+        return json_response({"schedule": None, "occurrences": [], "errors": faults_of(error)})
     now_ms = engine.clock.now_ms()
     # Counting `max_runs` occurrences may take a while, which is not the loop's.
     schedule = await asyncio.to_thread(_as_if_stored, draft, now_ms)
@@ -43,6 +56,7 @@ async def preview_schedule(request: web.Request) -> web.Response:
         {
             "schedule": write_schedule(schedule, now_ms),
             "occurrences": list(map(occurrence_document, occurrences)),
+            "errors": [],
         }
     )
 

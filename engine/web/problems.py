@@ -73,9 +73,7 @@ def problem_of(error: OffbeatError) -> Problem:
     """The problem that tells of an expected error."""
     match error:
         case Invalid(faults=faults):
-            return Problem(
-                422, "invalid", _summary(faults), errors=list(map(_entry, faults[:FAULTS_MAX]))
-            )
+            return Problem(422, "invalid", _summary(faults), errors=faults_of(error))
         case Malformed():
             return Problem(400, "malformed", str(error))
         case Counted(counted=counted):
@@ -97,6 +95,11 @@ def problem_of(error: OffbeatError) -> Problem:
             return _later(error)
         case _:
             raise error
+
+
+def faults_of(invalid: Invalid) -> list[FaultDocument]:
+    """What is wrong with a document, each with its pointer."""
+    return list(map(_entry, invalid.faults[:FAULTS_MAX]))
 
 
 def problem_response(problem: Problem) -> web.Response:

@@ -7,7 +7,9 @@ from typing import Any, Literal, TypedDict
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from engine.core.access import Scope
 from engine.core.members import Text
+from engine.web.access import asker_of
 from engine.web.json_bodies import json_response
 from engine.web.operations import Answer, operation
 from engine.web.ports import ENGINE
@@ -24,6 +26,25 @@ class LiveDocument(TypedDict):
 
 class ReadyDocument(TypedDict):
     ready: Literal[True]
+
+
+class CheckDocument(TypedDict):
+    """What the engine needs to do its work, and why it has it not right now."""
+
+    name: str
+    fault: str | None
+
+
+class StatusDocument(TypedDict):
+    """`ready` as /readyz says it; `scope` and `schedules` are null without a key that is known.
+
+    `schedules` is counted as `schedules_max` counts: who is told of failures is one of them.
+    """
+
+    ready: bool
+    checks: list[CheckDocument]
+    scope: Scope | None
+    schedules: int | None
 
 
 class SettingDocument(TypedDict):
@@ -70,6 +91,25 @@ async def readyz(request: web.Request) -> web.Response:
     if reasons:
         raise Problem(503, "not_ready", "; ".join(reasons), reasons=reasons)
     return json_response({"ready": True})
+
+
+@operation(answers={200: Answer(StatusDocument)})
+async def get_status(request: web.Request) -> web.Response:
+    """Whether the engine is ready, how far the request's key goes, and how much its tenant has.
+
+    It answers 200 whatever it has to say, so that a page can ask again and again.
+    """
+    engine, asker = request.app[ENGINE], asker_of(request)
+    checks = engine.checks()
+    tenant = await engine.tenants.get(asker.tenant) if asker else None
+    return json_response(
+        {
+            "ready": not any(checks.values()),
+            "checks": [{"name": name, "fault": fault} for name, fault in checks.items()],
+            "scope": asker.scope if asker else None,
+            "schedules": tenant.schedules if tenant else None,
+        }
+    )
 
 
 @operation(answers={200: Answer(str, "text/plain")})

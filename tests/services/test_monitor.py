@@ -10,7 +10,7 @@ import pytest
 from engine.core.errors import Unavailable
 from engine.core.forecast_audit import Digest
 from engine.core.herd_record import HerdRecord
-from engine.core.verdict import VerdictName
+from engine.core.verdict import Shut, VerdictName
 from engine.services.monitor import HERDS_MAX, Monitor
 
 TOP_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -53,14 +53,14 @@ class World:
         self.oldest_due_ms: int | None = None
         self.tokens = 100
         self.ready = 0
+        self.shut: Shut | None = None
         self.monitor = Monitor(
             self,
             self.records,
             rate=1_000,
             burst=100,
             days=7,
-            ready=lambda: self.ready,
-            oldest_due_ms=lambda: self.oldest_due_ms,
+            waiting=self,
             tokens=lambda: self.tokens,
         )
 
@@ -174,6 +174,30 @@ def test_a_shock_is_recorded_once_when_it_is_first_seen() -> None:
             world.monitor.started(Start(trigger="catch_up"), world.ms)
         world.until(world.ms + 1_000)
     assert world.verdicts() == ["retry_storm", "catch_up"]
+
+
+def test_runs_behind_a_breaker_are_no_quiet_night(world: World) -> None:
+    world.until(TOP_MS)
+    assert world.monitor.current().verdict.name == VerdictName.QUIET
+    world.shut = Shut(runs=80, flows=1, key="h.example:443", tenant=None)
+    world.until(TOP_MS + 1_000)
+    verdict = world.monitor.current().verdict
+    assert verdict.name == VerdictName.DOWNSTREAM
+    assert verdict.sentence == "80 due runs wait behind the breaker of flow h.example:443."
+    assert verdict.advice.startswith("Mend that receiver")
+    world.shut = Shut(runs=81, flows=2, key="h.example:443", tenant="acme")
+    world.until(TOP_MS + 2_000)
+    assert world.monitor.current().verdict.sentence == (
+        "81 due runs wait behind the breakers of 2 flows, most of them of h.example:443 of tenant"
+        " acme."
+    )
+
+
+def test_a_herd_is_recorded_as_what_it_was_whatever_waits_behind_a_breaker(world: World) -> None:
+    world.shut = Shut(runs=1, flows=1, key="h.example:443", tenant=None)
+    world.until(TOP_MS + 90_000)  # Of a full hour there is a record, though nothing was planned.
+    records = {record.instant_ms: record.verdict for record in world.records.kept}
+    assert records[TOP_MS] == "quiet"
 
 
 @pytest.mark.parametrize(("ready", "verdict"), [(101, "downstream"), (100, "quiet")])

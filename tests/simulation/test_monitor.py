@@ -1,6 +1,7 @@
 """The real engine's curves against its journal, and its records against its restarts."""
 
 import asyncio
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from engine.core.document import read_schedule
 from engine.core.identity import parse_instant
 from engine.core.model import Outcome
+from engine.core.verdict import VerdictName
 from tests.simulation.world import World, put, simulate
 
 TOP = "2026-11-30T12:00:00Z"
@@ -127,6 +129,23 @@ def test_receivers_that_hang_are_called_downstream(directory: Path) -> None:
             assert {r.verdict for r in await engine.monitor.records(10)} == {"downstream"}
 
     simulate(main, directory, "2026-11-30T11:59:30Z", delay_ms=lambda _: 10_000)
+
+
+def test_runs_behind_an_open_breaker_are_called_downstream_and_their_flow_is_named(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            for name in range(20):
+                await put(engine, f"s{name}", every=60, flow_key="lost")
+            await world.until("2026-11-30T12:05:30Z")
+            verdict = engine.monitor.current().verdict
+        assert verdict.name == VerdictName.DOWNSTREAM
+        assert re.fullmatch(
+            r"\d+ due runs wait behind the breaker of flow lost\.", verdict.sentence
+        )
+
+    simulate(main, directory, TOP, answer=lambda _: Outcome(name="connect_error"))
 
 
 def test_a_restart_that_catches_up_and_an_outage_that_is_retried_are_named(

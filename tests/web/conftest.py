@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from engine.about import about
 from engine.config import Config
+from engine.core.access import Tenant
 from engine.core.backfill import Backfill
 from engine.core.errors import Conflict, Fault, Invalid, NotFound, OffbeatError, WrongState
 from engine.core.identity import schedule_id
@@ -239,6 +240,16 @@ class NoKeys:
     required = False
 
 
+class MemoryTenants:
+    """The one tenant of an engine without keys."""
+
+    def __init__(self, schedules: MemorySchedules) -> None:
+        self._schedules = schedules
+
+    async def get(self, name: str) -> Tenant:
+        return Tenant(name=name, schedules=len(self._schedules.by_name))
+
+
 class MemoryEngine:
     """`ports.EngineFace` in memory, and its one tenant's `ports.TenantFace`."""
 
@@ -254,6 +265,7 @@ class MemoryEngine:
         self.listen = "127.0.0.1:8420"
         self.reasons: dict[str, str | None] = {"clock": None, "disk": None}
         self.keys = NoKeys()
+        self.tenants = MemoryTenants(self.schedules)
         self.about = about(Config(), sqlite="3.53.0")
 
     def of(self, tenant: str) -> "MemoryEngine":

@@ -22,6 +22,8 @@ OPERATIONS = operations()
 OF_THE_NODE = ("/v1/tenants", "/v1/keys", "/v1/system", "/v1/herd/monitor", "/v1/herd/forecast-")
 # Like a GET they change nothing; their question is too long for an address.
 QUESTIONS = {"POST /v1/schedules:preview", "POST /v1/herd/what-if"}
+# Whoever looks at the engine asks this first, with a key or without.
+OPEN_TO_ALL = "GET /v1/status"
 # On loopback; `test_keys.py` asks where others can reach it.
 OPEN_HERE = "GET /metrics"
 
@@ -123,6 +125,8 @@ every_operation = pytest.mark.parametrize(
 def test_its_scope_follows_from_method_and_address(operation: Operation):
     if not operation.path.startswith("/v1/"):
         assert operation.needs is (READ if operation.route == OPEN_HERE else None)
+    elif operation.route == OPEN_TO_ALL:
+        assert operation.needs is None
     elif operation.path.startswith(OF_THE_NODE):
         assert operation.needs is ADMIN
     elif operation.path.startswith("/v1/secrets"):
@@ -145,6 +149,20 @@ def test_nobody_gets_in_without_a_key_that_is_known(node: Node, operation: Opera
         assert answer.status == 401, key
         assert answer.headers["WWW-Authenticate"].startswith('Bearer realm="offbeat"')
         assert answer.json["code"] == ("key_required" if key is None else "key_unknown")
+
+
+def test_a_status_says_how_far_a_key_goes_and_no_more_to_who_has_none(node: Node):
+    def told(key: str | None) -> tuple[Any, Any]:
+        status = node.ask("GET", "/v1/status", key=key).json
+        return status["scope"], status["schedules"]
+
+    _, before = told(node.keys["acme", READ])
+    schedule(node)
+    for scope in Scope:
+        assert told(node.keys["acme", scope]) == (scope, before + 1)
+        assert told(node.keys["globex", scope])[0] == scope
+    for key in (None, "", "obk_x_y", node.keys["acme", ADMIN][:-1] + "0"):
+        assert told(key) == (None, None), key
 
 
 @pytest.mark.parametrize("tenant", TENANTS)

@@ -30,7 +30,20 @@ def test_a_preview_ends_where_the_schedule_does(api):
     ]
 
 
-def test_what_cannot_be_stored_cannot_be_previewed(api):
-    answer = api.request("POST", "/v1/schedules:preview", json={"cron": "61 * * * *", "target": {}})
-    assert answer.status == 422
-    assert answer.faults.keys() == {"/cron", "/target/url"}
+def test_what_could_not_be_stored_is_previewed_as_that(api):
+    document = {"name": "late", "cron": "61 * * * *", "target": {}}
+    answer = api.request("POST", "/v1/schedules:preview", json=document)
+    refused = api.put("late", document)
+    assert (answer.status, refused.status) == (200, 422)
+    assert {error["pointer"] for error in answer.json["errors"]} == {"/cron", "/target/url"}
+    assert answer.json == {
+        "schedule": None,
+        "occurrences": [],
+        "errors": refused.problem["errors"],
+    }
+
+
+def test_a_preview_that_is_no_json_is_malformed(api):
+    headers = {"Content-Type": "application/json"}
+    answer = api.request("POST", "/v1/schedules:preview", data=b"{", headers=headers)
+    assert answer.status == 400

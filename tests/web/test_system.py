@@ -39,6 +39,16 @@ def test_readiness_is_listed_check_by_check(api, engine):
     )
 
 
+def test_a_status_is_an_answer_whatever_it_says(api, engine):
+    api.put("hourly", {"every": 3_600, "target": {"url": "http://h.example/"}})
+    checks = [{"name": "clock", "fault": None}, {"name": "disk", "fault": None}]
+    status = {"ready": True, "checks": checks, "scope": "admin", "schedules": 1}
+    assert api.get("/v1/status").json == status
+    engine.reasons["disk"] = checks[1]["fault"] = "it is full"
+    answer = api.get("/v1/status")
+    assert (answer.status, answer.json) == (200, status | {"ready": False})
+
+
 def test_metrics_are_prometheus_text(api, engine):
     Counter("scheduler_runs", "Runs.", registry=engine.registry).inc(3)
     answer = api.get("/metrics")
