@@ -246,6 +246,7 @@ class Curves:
             retries=sum(self._retries.window(start_ms, observed)),
             catch_ups=sum(self._catch_ups.window(start_ms, observed)),
             observed_seconds=observed,
-            held_seconds=sum(self._held.window(start_ms, observed)),
-            idle_seconds=sum(self._idle.window(start_ms, observed)),
+            # A second that was sampled twice is one.
+            held_seconds=sum(map(bool, self._held.window(start_ms, observed))),
+            idle_seconds=sum(map(bool, self._idle.window(start_ms, observed))),
         )

@@ -68,6 +68,10 @@ class VerdictName(StrEnum):
     DOWNSTREAM = "downstream"
 
 
+_NO_REASON = {VerdictName.QUIET, VerdictName.NORMAL, VerdictName.DOWNSTREAM}
+"""What says nothing of why runs wait that a breaker would not say better."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The word, for an alignment its period, a sentence of figures and one of advice."""
@@ -92,20 +96,19 @@ class Shut:
 
 
 def behind(shut: Shut, verdict: Verdict) -> Verdict:
-    """What is to be said where runs wait behind a breaker, and otherwise there is nothing to do."""
-    if verdict.name not in (VerdictName.QUIET, VerdictName.NORMAL):
+    """What is to be said where runs wait behind a breaker, unless there is a herd or a shock."""
+    if verdict.name not in _NO_REASON:
         return verdict
     runs = "1 due run waits" if shut.runs == 1 else f"{shut.runs:,} due runs wait"
     whose = f" of tenant {shut.tenant}" if shut.tenant else ""
     where = f"the breaker of flow {shut.key}{whose}"
     if shut.flows > 1:
         where = f"the breakers of {shut.flows:,} flows, most of them of {shut.key}{whose}"
-    return Verdict(
-        name=VerdictName.DOWNSTREAM,
-        sentence=f"{runs} behind {where}.",
-        advice="Mend that receiver: one probe at a time looks whether it is back, and then the runs"
-        " are sent, spread. Neither jitter nor a higher rate helps.",
-    )
+    sentence = f"{runs} behind {where}."
+    advice = "Mend that receiver: a probe finds out when it is back, and then the runs are spread."
+    if verdict.name == VerdictName.DOWNSTREAM:
+        sentence, advice = f"{sentence} {verdict.sentence}", f"{advice} {verdict.advice}"
+    return Verdict(name=VerdictName.DOWNSTREAM, sentence=sentence, advice=advice)
 
 
 def judge(figures: Figures, *, rate: int, burst: int) -> Verdict:

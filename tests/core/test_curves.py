@@ -61,6 +61,14 @@ def test_a_second_counts_as_held_when_a_due_run_has_waited_for_one() -> None:
     assert curves.window(TOP_MS, seconds=5, now_ms=TOP_MS + 5_000).held_seconds == 2
 
 
+def test_a_second_that_is_sampled_twice_is_held_once() -> None:
+    curves = Curves(TOP_MS)
+    for now_ms in (TOP_MS + 1_001, TOP_MS + 1_999):  # A timer that wakes early, and again.
+        curves.sample(now_ms, oldest_due_ms=TOP_MS - 5_000, rate=100)
+    figures = curves.window(TOP_MS, seconds=5, now_ms=TOP_MS + 5_000)
+    assert (figures.held_seconds, figures.idle_seconds) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("rate", "waited_seconds", "started", "idle"),
     [

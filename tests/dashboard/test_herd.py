@@ -39,3 +39,21 @@ def test_the_timetables_that_a_verdict_is_about_are_named(browser: Browser, engi
         screen.page.route("**/v1/herd/monitor*", align)
         page = screen.show("", "Herd")
         expect(page.locator(".verdict.warn")).to_contain_text("0 * * * * (UTC), 903 runs")
+
+
+def test_the_figure_of_the_busiest_second_is_the_one_that_the_verdict_names(
+    browser: Browser, engine: Engine
+):
+    def crowd(route: Route) -> None:
+        answer = route.fetch()
+        document = answer.json()
+        stages = document["window"]["stages"]
+        stages["planned"]["amplification"], stages["served"]["amplification"] = 14.0, 1.1
+        document["verdict"]["sentence"] = "The busiest second is 14.0 times the mean."
+        route.fulfill(response=answer, json=document)
+
+    with screen_of(browser, engine) as screen:
+        screen.page.route("**/v1/herd/monitor*", crowd)
+        page = screen.show("", "Herd")
+        tile = page.locator(".figures > div").filter(has_text="the mean")
+        expect(tile).to_have_text("busiest second now, as planned; 1.1 × as sent14 × the mean")

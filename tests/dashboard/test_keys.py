@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.dashboard.conftest import running_engine, screen_of
 from tests.end_to_end.processes import Engine
@@ -50,8 +50,6 @@ def test_a_key_is_asked_for_kept_in_its_tab_and_sent_with_every_question(
         page.get_by_role("button", name="Forget the key").click()
         page.get_by_role("heading", name="This engine has keys").wait_for()
         assert page.evaluate("sessionStorage.length") == 0
-        assert all("401" in text for text in screen.said)  # The browser's own notes.
-        screen.said.clear()
 
 
 def test_a_key_that_may_read_sees_the_forecast_without_the_nodes_figures(
@@ -63,5 +61,22 @@ def test_a_key_that_may_read_sees_the_forecast_without_the_nodes_figures(
         screen.show("", "Herd")
         page.get_by_text("it needs an admin key").wait_for()
         page.get_by_text("Next hour:").wait_for()
-        assert all("403" in text for text in screen.said)
+        page.get_by_text("live, read only").wait_for()
+        screen.show("system", "System")
+        page.get_by_text("they need an admin key").wait_for()
+        screen.show("schedules", "Schedules")
+        expect(page.get_by_role("link", name="New schedule")).to_have_count(0)
+
+
+def test_a_key_that_is_revoked_is_asked_for_again(browser: Browser, keyed: Engine):
+    key = reading_key(keyed)
+    with screen_of(browser, keyed) as screen:
+        page = screen.page
+        page.add_init_script(f"sessionStorage['offbeat-key'] = '{key}'")
+        screen.show("flows", "Flows")
+        address = f"{keyed.url}/v1/keys/{key.split('_')[1]}"
+        headers = {"Authorization": f"Bearer {ADMIN_KEY}"}
+        urlopen(Request(address, headers=headers, method="DELETE")).close()
+        page.get_by_text("The engine does not know that key").wait_for()
+        assert all("401" in text for text in screen.said)  # Of what was under way.
         screen.said.clear()

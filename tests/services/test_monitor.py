@@ -200,6 +200,19 @@ def test_a_herd_is_recorded_as_what_it_was_whatever_waits_behind_a_breaker(world
     assert records[TOP_MS] == "quiet"
 
 
+def test_a_backlog_that_is_downstream_names_the_flow_behind_a_breaker_first(world: World) -> None:
+    world.ready, world.oldest_due_ms = 101, TOP_MS - 60_000
+    world.shut = Shut(runs=101, flows=1, key="h.example:443", tenant=None)
+    world.until(TOP_MS + 90_000)
+    verdict = world.monitor.current().verdict
+    assert verdict.name == VerdictName.DOWNSTREAM
+    assert verdict.sentence.startswith(
+        "101 due runs wait behind the breaker of flow h.example:443. Due runs waited in 60 of 60 s"
+    )
+    assert verdict.advice.startswith("Mend that receiver")
+    assert "Look for slow receivers" in verdict.advice
+
+
 @pytest.mark.parametrize(("ready", "verdict"), [(101, "downstream"), (100, "quiet")])
 def test_more_than_a_burst_waiting_beside_free_tokens_is_seen(
     world: World, ready: int, verdict: str

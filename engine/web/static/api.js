@@ -5,20 +5,21 @@
 // make the browser use it.
 
 import { fetchTimed } from "./engine_clock.js";
+import { memberOf } from "./json_text.js";
 
 const KEY = "offbeat-key";
 const SECONDS_MAX = 30;
 
-/** What the engine answered instead: an RFC 9457 problem. `faults` are by JSON pointer. */
+/** What the engine answered instead: an RFC 9457 problem. `faults` are {pointer, detail}. */
 export class Problem extends Error {
   constructor(status, document) {
-    const errors = document.errors ?? [];
-    const faults = errors.map(({ pointer, parameter, detail }) => [pointer ?? parameter, detail]);
-    const told = faults.map(([where, detail]) => `${where}: ${detail}`).join("; ");
+    const faults = document.errors ?? [];
+    const where = ({ pointer, parameter }) => pointer ?? parameter;
+    const told = faults.map((fault) => `${where(fault)}: ${fault.detail}`).join("; ");
     super(told || (document.detail ?? `the engine answered ${status}`));
     this.status = status;
     this.code = document.code ?? "";
-    this.faults = new Map(faults);
+    this.faults = faults;
   }
 }
 
@@ -40,15 +41,15 @@ export const remove = (path, options) => ask("DELETE", path, undefined, options)
 /** The path of a resource whose name can hold anything: resource("v1/runs", id, ":replay"). */
 export const resource = (list, name, rest = "") => `${list}/${encodeURIComponent(name)}${rest}`;
 
-/** Numbers as they are written where JavaScript has none like them: 12345678901234567890, 1.0. */
-export const exactly = (_, value, context) =>
-  typeof value === "number" && JSON.rawJSON && String(value) !== context.source
-    ? JSON.rawJSON(context.source)
-    : value;
+/** A schedule or a run, and the text of its JSON body as it is stored; null without one. */
+export async function getWithBody(path, options) {
+  const text = await ask("GET", path, undefined, { ...options, isText: true });
+  return [JSON.parse(text), memberOf(text, "target", "json")];
+}
 
-/** `isExact`: what is shown and sent back must be what is stored, to the digit; `isText`: not read. */
+/** `body`: an object, or the text of one; `isText`: the answer is not read. */
 async function ask(method, path, body, options = {}) {
-  const { signal, headers = {}, isExact = false, isText = false } = options;
+  const { signal, headers = {}, isText = false } = options;
   const deadline = AbortSignal.timeout(SECONDS_MAX * 1_000);
   const response = await fetched(path, {
     method,
@@ -57,15 +58,15 @@ async function ask(method, path, body, options = {}) {
       ...authorization(),
       ...headers,
     },
-    body: body && JSON.stringify(body),
+    body: typeof body === "object" ? JSON.stringify(body) : body,
     cache: "no-store",
     signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
   });
   const text = await response.text();
   const isJson = /json/.test(response.headers.get("Content-Type"));
-  const document = isJson && text ? JSON.parse(text, isExact ? exactly : undefined) : text;
+  const document = isJson && text && !(isText && response.ok) ? JSON.parse(text) : text;
   if (!response.ok) throw new Problem(response.status, document || {});
-  return isText ? text : document;
+  return document;
 }
 
 /** fetch, whose own words for an engine that is gone are "Failed to fetch". */

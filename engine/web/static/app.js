@@ -4,7 +4,7 @@ import { Problem, Silence, forgetKey, hasKey, keepKey } from "./api.js";
 import { fill, h } from "./dom.js";
 import { follow, on } from "./live.js";
 import { tellTime } from "./parts.js";
-import { faultsOf, onReadiness, readiness } from "./readiness.js";
+import { askStatus, faultsOf, isUnknown, mayWrite, onStatus } from "./status.js";
 import { failed } from "./views/failed.js";
 import { flows } from "./views/flows.js";
 import { herd } from "./views/herd.js";
@@ -25,12 +25,13 @@ const SCREENS = [
 const AGAIN_MS = 5_000;
 const main = document.querySelector("main");
 let leaving = new AbortController();
-let following = new AbortController();
+let following = null; // What ends the stream, while somebody is known who may follow it.
 let isUnanswered = false; // The engine was not there for the screen that is shown.
 
-/** The screen of an address, and what it is about: `#/schedules/nightly/edit`. */
+/** The screen of an address, and what it is about: `#/schedules/nightly/edit`, `#/schedules?q=night`. */
 function screenOf(hash) {
-  const [first = "", ...rest] = hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [path] = hash.replace(/^#\/?/, "").split("?", 1);
+  const [first = "", ...rest] = path.split("/").map(decodeURIComponent);
   if (first === "schedules" && rest[1] === "edit") return [editSchedule, rest[0], "schedules"];
   if (first === "schedules" && rest.length) return [schedule, rest[0], "schedules"];
   if (first === "new") return [newSchedule, "", "schedules"];
@@ -49,6 +50,7 @@ async function show() {
   isUnanswered = false;
   const place = h("div", { class: "screen" });
   fill(main, place);
+  if (isUnknown()) return askForKey(place);
   try {
     await screen({ place, about, signal });
   } catch (error) {
@@ -74,17 +76,23 @@ function tell(place, error) {
 function askForKey(place) {
   const isWrong = hasKey();
   forgetKey();
-  signIn(place, isWrong, (key) => {
+  signIn(place, isWrong, async (key) => {
     keepKey(key);
-    startFollowing();
+    await askAgain();
     show();
   });
 }
 
-function startFollowing() {
-  following.abort();
-  following = new AbortController();
-  follow(following.signal);
+/** Whoever is known follows what happens; whoever is no more is asked for a key. */
+function meet({ scope }) {
+  if (scope && !following) {
+    following = new AbortController();
+    follow(following.signal);
+  } else if (scope === null && following) {
+    following.abort();
+    following = null;
+    show();
+  }
 }
 
 function markSection(section) {
@@ -95,16 +103,18 @@ function markSection(section) {
   fill(document.querySelector("nav"), links);
 }
 
-/** Whether it is ready, and with the answer what time it is there; silence is the screen's to say. */
-const askWhetherReady = () => readiness(AbortSignal.timeout(AGAIN_MS)).catch(() => {});
+/** How it stands, and with the answer what time it is there; silence is the screen's to say. */
+const askAgain = () => askStatus(AbortSignal.timeout(AGAIN_MS)).catch(() => {});
 
-onReadiness((found) => {
-  const text = found.isReady ? "" : `not ready: ${faultsOf(found)}`;
+onStatus(meet);
+onStatus((found) => {
+  const text = found.ready ? "" : `not ready: ${faultsOf(found)}`;
   const place = document.querySelector(".ready");
   if (place.textContent !== text) fill(place, text); // What is the same is not read out again.
 });
 on("live", (isLive) => {
-  fill(document.querySelector(".live"), isLive ? "live" : "every 5 s: the stream is down");
+  const text = isLive ? "live" : "every 5 s: the stream is down";
+  fill(document.querySelector(".live"), following && text, !mayWrite() && ", read only");
 });
 addEventListener("hashchange", () => show().then(() => main.focus()));
 document.querySelector(".skip").addEventListener("click", (event) => {
@@ -112,9 +122,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   main.focus();
 });
 setInterval(() => {
-  askWhetherReady();
+  askAgain();
   if (isUnanswered) show();
   else tellTime();
 }, AGAIN_MS);
-startFollowing();
-askWhetherReady().then(show);
+askAgain().then(show);

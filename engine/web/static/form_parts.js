@@ -40,6 +40,19 @@ export const select = (name, options, chosen) =>
     ),
   );
 
+export const check = (name, label, hint, isChecked) =>
+  h(
+    "div",
+    { class: "field", "data-field": name },
+    h(
+      "label",
+      { class: "row" },
+      h("input", { id: name, name, type: "checkbox", checked: isChecked }),
+      label,
+    ),
+    h("div", {}, h("span", { class: "quiet small" }, hint), h("p", { class: "fault" })),
+  );
+
 export const choices = (name, legend, options, chosen) =>
   h(
     "fieldset",

@@ -127,8 +127,8 @@ export function confirmed(question, explanation, verb) {
       h(
         "div",
         { class: "row" },
-        h("button", { value: "yes" }, verb),
-        h("button", { value: "" }, "Cancel"),
+        h("button", { value: "yes", class: "primary" }, verb),
+        h("button", { value: "", autofocus: true }, "Cancel"),
       ),
     ),
   );

@@ -1,12 +1,23 @@
 // Between a form and a schedule's document: what is written in fields, and what the engine takes.
 // Only shapes are made here; what is right is the engine's to say, and its faults come back by field.
 
-import { exactly } from "./api.js";
+import { indented } from "./json_text.js";
 
-/** The document that the form asks for, over what is stored (`old`), which keeps what has no field. */
-export function documentOf(values, old = {}) {
+/**
+ * The text of the document that the form asks for, over what is stored (`old`). A JSON body goes into it
+ * as it stands in its field: read and written again it would be another (json_text.js).
+ */
+export function textOf(values, old = {}) {
+  const { target, ...rest } = documentOf(values, old);
+  const body = values.content === "json" ? `,"json":${checked(values.body)}` : "";
+  return `${open(rest)},"target":${open(target)}${body}}}`;
+}
+
+const open = (members) => JSON.stringify(members).slice(0, -1);
+
+function documentOf(values, old) {
   const { cron, cron_resolved, timezone, dst_gap, dst_fold, every, phase, at, ...rest } = old;
-  const { target = {}, retry = {}, ...kept } = rest;
+  const { target = {}, retry = {}, pause_reason, paused_until, ...kept } = rest;
   const number = (name) => numberOf(values, name);
   const { json, body, body_base64, ...keptTarget } = target;
   return {
@@ -24,7 +35,9 @@ export function documentOf(values, old = {}) {
     catch_up_window_seconds: number("catch_up_window_seconds"),
     flow_key: values.flow_key || null,
     priority: Number(values.priority),
+    delete_after_completion: Boolean(values.delete_after_completion),
     pause_after_failures: number("pause_after_failures") ?? undefined,
+    ...pauseOf(values),
     target: {
       ...keptTarget,
       method: values.method,
@@ -35,15 +48,18 @@ export function documentOf(values, old = {}) {
     },
     retry: {
       ...retry,
+      jitter: values.retry_jitter,
       max_attempts: number("max_attempts") ?? undefined,
       min_backoff_seconds: number("min_backoff_seconds") ?? undefined,
       max_backoff_seconds: number("max_backoff_seconds") ?? undefined,
+      multiplier: number("multiplier") ?? undefined,
+      max_age_seconds: number("max_age_seconds") ?? undefined,
     },
   };
 }
 
-/** What the fields hold for a schedule; without one, what a new one starts with. */
-export function valuesOf(schedule) {
+/** What the fields hold for a schedule, `json` the text of its body; without one, for a new one. */
+export function valuesOf(schedule, json) {
   if (!schedule) {
     return {
       kind: "cron",
@@ -56,11 +72,12 @@ export function valuesOf(schedule) {
       overlap: "allow",
       catch_up: "latest",
       priority: "1",
+      retry_jitter: "full",
       max_attempts: "8",
     };
   }
   const { target, retry } = schedule;
-  const text = target.json === undefined ? target.body : JSON.stringify(target.json, null, 2);
+  const { jitter: retry_jitter, ...rest } = retry;
   return {
     ...schedule,
     kind: ["every", "at"].find((kind) => schedule[kind]) ?? "cron",
@@ -72,22 +89,34 @@ export function valuesOf(schedule) {
     headers: Object.entries(target.headers)
       .map(([name, value]) => `${name}: ${value}`)
       .join("\n"),
-    content:
-      target.json !== undefined ? "json" : target.body_base64 ? "base64" : text ? "text" : "none",
-    body: text ?? target.body_base64 ?? "",
-    ...retry,
+    ...contentOf(target, json),
+    ...rest,
+    retry_jitter,
   };
 }
 
+function contentOf({ body, body_base64: base64 }, json) {
+  if (json !== null) return { content: "json", body: indented(json) };
+  if (body !== undefined) return { content: "text", body };
+  return base64 === undefined ? { content: "none", body: "" } : { content: "base64", body: base64 };
+}
+
+const IS_OFFSET = /(?:z|[+-]\d\d:\d\d)$/i;
+
 function triggerOf(values) {
   const { kind, cron, timezone, dst_gap, dst_fold, at } = values;
-  if (kind === "at") return { at };
+  if (kind === "at") return IS_OFFSET.test(at) ? { at } : { at, timezone };
   if (kind === "cron") return { cron, timezone: timezone || "UTC", dst_gap, dst_fold };
   return { every: numberOf(values, "every"), phase: numberOf(values, "phase") ?? undefined };
 }
 
+/** A reason and an end go with a pause alone. */
+function pauseOf({ paused, pause_reason: reason, paused_until: until }) {
+  if (!paused) return { paused: false };
+  return { paused: true, pause_reason: reason || null, paused_until: until || null };
+}
+
 function bodyFor({ content, body }) {
-  if (content === "json") return { json: parsed(body) };
   if (content === "text") return { body };
   return content === "base64" ? { body_base64: body } : {};
 }
@@ -106,9 +135,10 @@ function split(line, separator) {
   return place < 0 ? [line, ""] : [line.slice(0, place).trim(), line.slice(place + 1).trim()];
 }
 
-function parsed(text) {
+function checked(text) {
   try {
-    return JSON.parse(text, exactly);
+    JSON.parse(text);
+    return text;
   } catch (error) {
     throw new BadField("body", `this is no JSON: ${error.message}`);
   }

@@ -5,9 +5,11 @@ import { fill, h, link } from "../dom.js";
 import { count, counted, instant } from "../format.js";
 import { on } from "../live.js";
 import { badge, button, confirmed, empty, panel, scheduleLink, table, title, when } from "../parts.js";
+import { mayWrite } from "../status.js";
 import { outcomeWords, reasonWords } from "./run.js";
 
 const REFRESH_MS = 1_000;
+const ALIKE = { class: "alike" }; // Columns below each other from group to group.
 const REST = 20; // Times as long as the last answer took: very many take half a second to group.
 
 export async function failed({ place, signal }) {
@@ -75,10 +77,10 @@ function card(group, said, refresh) {
         badge("failed", errorWords(group)),
         h("span", { class: "quiet small" }, counted(group.runs, "run")),
       ),
-      button("Replay these", replaying, said),
+      mayWrite() && button("Replay these", replaying, said),
     ),
     h("p", { class: "quiet small" }, whyWords(group)),
-    table(`Failed runs of ${group.host}, ${errorWords(group)}`, heads, group.worst.map(row)),
+    table(`Failed runs of ${group.host}, ${errorWords(group)}`, heads, group.worst.map(row), ALIKE),
     more > 0 && h("p", { class: "quiet small after" }, `and ${counted(more, "schedule")} more`),
   );
 }

@@ -4,6 +4,7 @@ import { get, put, resource } from "../api.js";
 import { fill, h } from "../dom.js";
 import { count } from "../format.js";
 import { refreshing } from "../live.js";
+import { mayWrite } from "../status.js";
 import { LABELLED, badge, button, empty, pager, panel, table, title } from "../parts.js";
 
 const PAGE = 50;
@@ -47,7 +48,8 @@ const nothing = () =>
   );
 
 function listOf({ data, next_cursor: next }, said, refresh, turn, cursor) {
-  const heads = ["Flow", "Breaker", "#Rate", "#Parallel", "#In flight", "#Held", "#Change"];
+  const changing = mayWrite() ? ["#Change"] : [];
+  const heads = ["Flow", "Breaker", "#Rate", "#Parallel", "#In flight", "#Held", ...changing];
   const row = (flow) => [
     h("code", {}, flow.key),
     [
@@ -58,7 +60,7 @@ function listOf({ data, next_cursor: next }, said, refresh, turn, cursor) {
     count(flow.parallelism),
     count(flow.inflight),
     count(flow.held),
-    button("Limits", () => edit(flow, refresh), said),
+    ...(mayWrite() ? [button("Limits", () => edit(flow, refresh), said)] : []),
   ];
   return panel(null, table("Flows", heads, data.map(row), LABELLED), pager(cursor, next, turn));
 }
@@ -67,8 +69,8 @@ function rateOf({ rate, effective_rate: effective }) {
   if (rate === null && effective === null) return h("span", { class: "quiet" }, "no limit");
   const lower = effective !== null && effective !== rate;
   return [
-    `${count(rate ?? effective)} /s`,
-    lower && h("small", {}, ` now ${count(effective)}, as the target asks`),
+    rate === null ? h("span", { class: "quiet" }, "no limit") : `${count(rate)} /s`,
+    lower && h("small", {}, ` now ${count(effective)} /s, as the target asks`),
   ];
 }
 

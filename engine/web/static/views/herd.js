@@ -1,6 +1,6 @@
 // The first screen: the last minutes as they happened, joined to the forecast of the next hour.
 
-import { Problem, get } from "../api.js";
+import { get } from "../api.js";
 import { chart } from "../chart.js";
 import { fill, h } from "../dom.js";
 import { instantIn } from "../engine_clock.js";
@@ -8,7 +8,7 @@ import { clock, count, counted, duration, instant, relative } from "../format.js
 import { busiestOf, closeUp, happened, herdInstant, joined, overview } from "../herd_curves.js";
 import { on } from "../live.js";
 import { LABELLED, badge, bars, figures, panel, table, title } from "../parts.js";
-import { onReadiness } from "../readiness.js";
+import { isAdmin, onStatus } from "../status.js";
 import { noSchedules, verdicts } from "./verdicts.js";
 import { whatIf } from "./what_if.js";
 
@@ -44,7 +44,7 @@ export async function herd({ place, signal }) {
   );
 
   const say = () => fill(words, sight.isEmpty && noSchedules(), verdicts(sight));
-  onReadiness((ready) => ((sight.ready = ready), sight.forecast && say()), signal);
+  onStatus((status) => ((sight.status = status), sight.forecast && say()), signal);
   const show = (news) => {
     Object.assign(sight, news);
     sight.line = joined(sight);
@@ -116,28 +116,27 @@ async function hasNone(signal) {
   return !data.length;
 }
 
-const monitorNow = (signal) =>
-  get("v1/herd/monitor", { limit: 10 }, { signal }).catch(nullIfForbidden);
-
 /** What happened is the node's, and for administrators; other keys see the forecast alone. */
-function nullIfForbidden(error) {
-  if (error instanceof Problem && error.status === 403) return null;
-  throw error;
-}
+const monitorNow = (signal) =>
+  isAdmin() ? get("v1/herd/monitor", { limit: 10 }, { signal }) : null;
 
 function numbersOf({ monitor, forecast, now }) {
   const { busiest, worst_minute: worst } = forecast;
-  const served = monitor?.window.stages.served;
+  const { planned, served } = monitor?.window.stages ?? {};
   const nowOr = (name) => (now ? count(now[name]) : "–");
   const late = [worst ? duration(worst.p99_ms) : "–", worst && `of ${duration(worst.limit_ms)}`];
   return figures(
     [
-      [h("span", { class: "backlog" }, nowOr("backlog")), "runs", "waiting now"],
-      [h("span", { class: "tokens" }, nowOr("tokens")), `of ${count(forecast.burst)}`, "tokens now"],
-      served && [
-        count(served.amplification),
-        `noise ${count(served.noise_floor)}`,
-        "amplification of what is sent",
+      monitor && [h("span", { class: "backlog" }, nowOr("backlog")), "runs", "waiting now"],
+      monitor && [
+        h("span", { class: "tokens" }, nowOr("tokens")),
+        `of ${count(forecast.burst)}`,
+        "tokens now",
+      ],
+      monitor && [
+        `${count(planned.amplification)}\u00a0×`,
+        "the mean",
+        `busiest second now, as planned; ${count(served.amplification)}\u00a0× as sent`,
       ],
       [count(forecast.runs), forecast.runs === 1 ? "run" : "runs", "in the next hour"],
       [count(busiest.demand), "runs/s", "asked for, busiest second"],

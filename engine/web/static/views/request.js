@@ -1,7 +1,6 @@
 // A run's request: shown as it goes out, and as a curl command that sends the same.
 
 import { fill, h } from "../dom.js";
-import { indented } from "../json_text.js";
 import { button, facts, panel } from "../parts.js";
 import { bodyOf } from "./schedule.js";
 
@@ -29,7 +28,7 @@ export function requestOf(found, json, said) {
       facts([
         ["Sent to", h("code", {}, `${target.method} ${target.url}`)],
         ["Headers", h("pre", { tabindex: "0" }, headersOf(found).map(lineOf).join("\n"))],
-        ["Body", json === null ? bodyOf(target) : h("pre", { tabindex: "0" }, indented(json))],
+        ["Body", bodyOf(target, json)],
       ]),
       h("p", { class: "quiet small" }, json === null ? "" : "Sent without these blanks. ", BESIDES),
       !target.url.startsWith("inproc:") && h("div", {}, copy),

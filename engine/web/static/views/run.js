@@ -1,11 +1,11 @@
 // One run: where its time went, what was sent and answered, and how to send it again.
 
-import { exactly, get, post, resource } from "../api.js";
+import { getWithBody, post, resource } from "../api.js";
 import { fill, h, link } from "../dom.js";
 import { clock, duration, instant, offset } from "../format.js";
-import { memberOf } from "../json_text.js";
 import { refreshing } from "../live.js";
 import { badge, button, facts, figures, panel, scheduleLink, title } from "../parts.js";
+import { mayWrite } from "../status.js";
 import { requestOf } from "./request.js";
 
 // The parts in the order in which a run meets them, and whose they are: planned, ours, or the target's.
@@ -28,17 +28,9 @@ const OPEN = new Set(["planned", "retry_wait", "attempting"]);
 export async function run({ place, about: id, signal }) {
   const [body, said] = [h("div", { class: "screen" }), h("div", { role: "status" })];
   const refresh = async () => {
-    const text = await get(resource("v1/runs", id), {}, { signal, isText: true });
-    const found = JSON.parse(text, exactly);
+    const [found, json] = await getWithBody(resource("v1/runs", id), { signal });
     fill(body, headOf(found, said, refresh), said, numbers(found), whyOf(found));
-    body.append(
-      h(
-        "div",
-        { class: "columns" },
-        attemptsOf(found),
-        requestOf(found, memberOf(text, "target", "json"), said),
-      ),
-    );
+    body.append(h("div", { class: "columns" }, attemptsOf(found), requestOf(found, json, said)));
   };
   fill(place, body);
   await refresh();
@@ -65,9 +57,11 @@ function headOf(found, said, refresh) {
     { class: "stack" },
     title(
       `Run of ${instant(found.scheduled_for)} UTC`,
-      ENDED.has(found.state) &&
+      mayWrite() &&
+        ENDED.has(found.state) &&
         act("Replay", ":replay", "It is sent again: same key, same bytes, attempts numbered on."),
-      OPEN.has(found.state) &&
+      mayWrite() &&
+        OPEN.has(found.state) &&
         act("Cancel", ":cancel", "Cancelled; an attempt under way is not broken off."),
     ),
     h(
@@ -104,13 +98,13 @@ export const reasonWords = (reason) => REASONS[reason] ?? reason;
 function numbers(found) {
   const late = found.first_attempt_at && offset(found.fire_after, found.first_attempt_at);
   return figures([
-    [clock(found.scheduled_for), "UTC", "scheduled_for"],
+    [clock(found.scheduled_for), null, "scheduled_for (UTC)"],
     [offset(found.scheduled_for, found.fire_after), null, "fire_after: jitter"],
     [late ?? "–", null, "first attempt, after that"],
     [String(found.attempt_count), null, "attempts"],
     found.next_attempt_at
-      ? [second(found.next_attempt_at), "UTC", "next attempt"]
-      : [found.ended_at ? second(found.ended_at) : "–", found.ended_at && "UTC", "ended"],
+      ? [second(found.next_attempt_at), null, "next attempt (UTC)"]
+      : [found.ended_at ? second(found.ended_at) : "–", null, "ended (UTC)"],
   ]);
 }
 

@@ -1,8 +1,9 @@
 // One schedule: when it fires and why then, how it went, and what can be done with it.
 
-import { get, post, remove, resource } from "../api.js";
+import { get, getWithBody, post, remove, resource } from "../api.js";
 import { fill, h, link, pathTo } from "../dom.js";
 import { clock, counted, duration, instant, relative } from "../format.js";
+import { indented } from "../json_text.js";
 import { refreshing } from "../live.js";
 import {
   LABELLED,
@@ -19,6 +20,7 @@ import {
   tone,
   when,
 } from "../parts.js";
+import { mayWrite } from "../status.js";
 import { triggerText, triggerWords } from "../trigger.js";
 import { nextOf } from "./occurrences.js";
 
@@ -36,13 +38,13 @@ export async function schedule({ place, about: name, signal }) {
   let cursor = null;
   const refresh = async () => {
     const at = (rest) => resource("v1/schedules", name, rest);
-    const [found, occurrences, runs] = await Promise.all([
-      get(at(""), {}, { signal, isExact: true }),
+    const [[found, json], occurrences, runs] = await Promise.all([
+      getWithBody(at(""), { signal }),
       get(at("/occurrences"), { limit: SHOWN_NEXT }, { signal }),
       get(at("/runs"), { limit: SHOWN_RUNS, cursor }, { signal }),
     ]);
     fill(head, headOf(found, said, refresh));
-    fill(factsPart, factsOf(found));
+    fill(factsPart, factsOf(found, json));
     fill(nextPart, nextOf(found, occurrences.data));
     fill(
       runsPart,
@@ -83,12 +85,14 @@ function headOf(found, said, refresh) {
   return [
     title(
       found.name,
-      act("Trigger now", ":trigger", started),
-      found.paused
-        ? act("Resume", ":resume", () => "Resumed. What fell in the pause is not replayed.")
-        : act("Pause", ":pause", () => "Paused. What falls in the pause is skipped, and counted."),
-      link(["schedules", found.name, "edit"], "Edit", { class: "button" }),
-      button("Delete", deleting, said, { class: "danger" }),
+      mayWrite() && [
+        act("Trigger now", ":trigger", started),
+        found.paused
+          ? act("Resume", ":resume", () => "Resumed. What fell in the pause is not replayed.")
+          : act("Pause", ":pause", () => "Paused. What falls in the pause is skipped, and counted."),
+        link(["schedules", found.name, "edit"], "Edit", { class: "button" }),
+        button("Delete", deleting, said, { class: "danger" }),
+      ],
     ),
     h(
       "p",
@@ -161,7 +165,7 @@ function timeline(runs) {
   );
 }
 
-function factsOf(found) {
+function factsOf(found, json) {
   const { target } = found;
   const headers = Object.entries(target.headers).map(([name, value]) => `${name}: ${value}`);
   const chips = Object.entries(found.labels).map((label) =>
@@ -175,7 +179,7 @@ function factsOf(found) {
       facts([
         ["Request", h("code", {}, `${target.method} ${target.url}`)],
         ["Headers", headers.length ? h("pre", { tabindex: "0" }, headers.join("\n")) : null],
-        ["Body", bodyOf(target)],
+        ["Body", bodyOf(target, json)],
         ["Time limit", duration(target.timeout_seconds * 1_000)],
       ]),
     ),
@@ -203,16 +207,18 @@ function factsOf(found) {
   );
 }
 
-/** A target's body as text to read; null without one. */
-export function bodyOf({ json, body, body_base64: base64 }) {
-  const text = json === undefined ? (body ?? base64) : JSON.stringify(json, null, 2);
+/** A target's body as text to read, `json` the text of a JSON one; null without one. */
+export function bodyOf({ body, body_base64: base64 }, json) {
+  const text = json === null ? (body ?? base64) : indented(json);
   return text === undefined || text === null ? null : h("pre", { tabindex: "0" }, text);
 }
 
 const failuresWords = (most) => (most ? `after ${counted(most, "failed run")} in a row` : null);
 
-function attemptWords({ max_attempts: most, min_backoff_seconds: min, max_backoff_seconds: max }) {
-  return `at most ${most}, ${duration(min * 1_000)} to ${duration(max * 1_000)} apart`;
+function attemptWords({ max_attempts: most, min_backoff_seconds: min, max_backoff_seconds: max, ...retry }) {
+  const waits = `${duration(min * 1_000)} to ${duration(max * 1_000)} apart`;
+  const growth = `each wait ${retry.multiplier} times the one before, jitter ${retry.jitter}`;
+  return `at most ${most}, ${waits}: ${growth}; for ${duration(retry.max_age_seconds * 1_000)}`;
 }
 
 const lateness = (run) =>

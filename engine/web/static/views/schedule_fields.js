@@ -1,7 +1,7 @@
 // The fields of a schedule's form.
 
 import { h } from "../dom.js";
-import { area, choices, field, input, select } from "../form_parts.js";
+import { area, check, choices, field, input, select } from "../form_parts.js";
 import { panel } from "../parts.js";
 
 const METHODS = ["POST", "PUT", "PATCH", "GET", "DELETE", "HEAD"];
@@ -15,6 +15,7 @@ const DST_GAPS = ["shift", "skip"];
 const DST_FOLDS = ["first", "both"];
 const OVERLAPS = ["allow", "skip", "buffer_one"];
 const CATCH_UPS = ["latest", "skip", "all"];
+const RETRY_JITTERS = ["full", "partial", "decorrelated", "none"];
 
 export function triggerFields(values, old) {
   const name = old
@@ -47,7 +48,7 @@ export function triggerFields(values, old) {
           "Time zone",
           input("timezone", values, { placeholder: "Europe/Berlin" }),
           "IANA name",
-          "cron",
+          "cron at",
         ),
         field(
           "every",
@@ -67,7 +68,7 @@ export function triggerFields(values, old) {
           "at",
           "Instant",
           input("at", values, { placeholder: "2027-01-01T09:00:00Z" }),
-          "With its offset from UTC, as RFC 3339 writes it",
+          "With its offset from UTC, or without one in the zone beside it",
           "at",
         ),
         field(
@@ -162,38 +163,47 @@ export function ruleFields(values) {
 function rareFields(values) {
   const instant = { placeholder: "2027-01-01T00:00:00Z" };
   const whole = { placeholder: "none", inputmode: "numeric" };
-  const seconds = { ...whole, placeholder: "by default" };
+  const byDefault = { ...whole, placeholder: "by default" };
   const of = (name, label, hint, attributes) =>
     field(name, label, input(name, values, attributes), hint);
+  const chosen = (name, label, options, hint, kind) =>
+    field(name, label, select(name, options, values[name]), hint, kind);
+  const ticked = (name, label, hint) => check(name, label, hint, values[name] === true);
   return h(
     "details",
     {},
     h("summary", {}, "More rules"),
-    h(
-      "div",
-      { class: "fields" },
+    group(
+      "Its span",
       of("start_at", "Not before", "Its first scheduled_for at the earliest", instant),
       of("end_at", "Not after", "Its last scheduled_for at the latest", instant),
       of("max_runs", "Runs at most", "Skipped ones count, too", whole),
+      ticked("delete_after_completion", "Delete it when complete", "Once nothing more is owed"),
+    ),
+    group(
+      "Tries after a failed attempt",
+      of("min_backoff_seconds", "First wait, in seconds", null, byDefault),
+      of("multiplier", "Each wait is longer by", "Times the one before", byDefault),
+      of("max_backoff_seconds", "Longest wait, in seconds", null, byDefault),
+      chosen("retry_jitter", "Waits are spread", RETRY_JITTERS, "full: from nothing to the wait"),
+      of("max_age_seconds", "For so long, in seconds", "From the first attempt on", byDefault),
       of("pause_after_failures", "Pause after failed runs in a row", "0: never", whole),
-      of("catch_up_window_seconds", "Missed are made up for, in seconds", "How far back", seconds),
+    ),
+    group(
+      "Its place",
       of("flow_key", "Flow", "What shares a limit; by default the target's host and port"),
-      of("min_backoff_seconds", "First wait before another try, in seconds", null, seconds),
-      of("max_backoff_seconds", "Longest wait, in seconds", null, seconds),
-      field(
-        "dst_gap",
-        "An hour that does not exist",
-        select("dst_gap", DST_GAPS, values.dst_gap),
-        "In spring: shift to its end, or skip",
-        "cron",
-      ),
-      field(
-        "dst_fold",
-        "An hour that comes twice",
-        select("dst_fold", DST_FOLDS, values.dst_fold),
-        "In autumn: the first one, or both",
-        "cron",
-      ),
+      of("catch_up_window_seconds", "Missed are made up for, in seconds", "How far back", byDefault),
+      chosen("dst_gap", "An hour that does not exist", DST_GAPS, "In spring", "cron"),
+      chosen("dst_fold", "An hour that comes twice", DST_FOLDS, "In autumn", "cron"),
+    ),
+    group(
+      "A pause",
+      ticked("paused", "Paused", "What falls in a pause is skipped, and counted"),
+      of("pause_reason", "Why", "Shown to whoever finds it resting"),
+      of("paused_until", "Until", "It resumes by itself", instant),
     ),
   );
 }
+
+const group = (legend, ...fields) =>
+  h("fieldset", {}, h("legend", {}, legend), h("div", { class: "fields" }, fields));

@@ -1,36 +1,29 @@
 // Making and changing a schedule, with its next occurrences beside it while one types.
 
-import { Problem, get, post, put, resource } from "../api.js";
+import { Problem, getWithBody, post, put, resource } from "../api.js";
 import { fill, h, link, pathTo } from "../dom.js";
 import { clock, instant, offset } from "../format.js";
 import { button, panel, table, title } from "../parts.js";
-import { BadField, documentOf, valuesOf } from "../schedule_document.js";
+import { BadField, textOf, valuesOf } from "../schedule_document.js";
 import { offsetReason, triggerWords, wallClock } from "../trigger.js";
 import { ruleFields, targetFields, triggerFields } from "./schedule_fields.js";
 
 const TYPED_MS = 300;
+const MADE_UP = "https://example.com/"; // When it would fire does not depend on a URL not written yet.
 
-export const newSchedule = ({ place, signal }) => form(place, signal, null);
+export const newSchedule = ({ place, signal }) => form(place, signal, null, null);
 
 export async function editSchedule({ place, about: name, signal }) {
-  form(place, signal, await stored(name, signal));
+  form(place, signal, ...(await stored(name, signal)));
 }
 
-const stored = (name, signal) =>
-  get(resource("v1/schedules", name), {}, { signal, isExact: true });
+const stored = (name, signal) => getWithBody(resource("v1/schedules", name), { signal });
 
-/** `old`: the schedule that is changed; null makes a new one. */
-function form(place, signal, old) {
-  const values = valuesOf(old);
+/** `old`: the schedule that is changed, `json` the text of its body; null makes a new one. */
+function form(place, signal, old, json) {
+  const values = valuesOf(old, json);
   const [preview, said] = [h("div", { role: "status" }), h("div", { role: "alert" })];
-  const element = h("form", {
-    class: "stack",
-    novalidate: true,
-    onsubmit: (event) => {
-      event.preventDefault();
-      save(element, old, said);
-    },
-  });
+  const element = h("form", { class: "stack", novalidate: true });
   fill(
     element,
     triggerFields(values, old),
@@ -39,24 +32,38 @@ function form(place, signal, old) {
     said,
     endOf(old),
   );
+  const untouched = element.elements.body.value;
+  // A textarea has its own line ends: a body that nobody touched stays what it was.
+  const read = () => {
+    const now = Object.fromEntries(new FormData(element));
+    return now.body === untouched ? { ...now, body: values.body } : now;
+  };
+  const refused = new Map(); // By field, what the last try to save met; until the field is changed.
   const look = async () => {
     try {
-      const found = await post(
-        "v1/schedules:preview",
-        previewed(documentOf(read(element), old ?? {})),
-        { signal },
-      );
-      showFaults(element, new Map());
-      fill(preview, previewOf(found));
+      const typed = read();
+      const text = textOf({ ...typed, url: typed.url || MADE_UP }, old ?? {});
+      const found = await post("v1/schedules:preview", text, { signal });
+      const faults = new Map([...refused, ...faultsBy(element, found.errors)]);
+      const where = showFaults(element, faults);
+      fill(preview, found.schedule ? previewOf(found) : faultWords("It would be refused", where));
     } catch (error) {
-      if (!signal.aborted) showProblem(element, preview, error);
+      if (!signal.aborted) fill(preview, faultWords("No answer yet", showError(element, error)));
     }
   };
   let timer = 0;
-  element.addEventListener("input", () => {
+  element.addEventListener("input", ({ target }) => {
+    refused.delete(target.name);
+    showFaults(element, refused);
+    fill(said);
     showKind(element);
     clearTimeout(timer);
     timer = setTimeout(look, TYPED_MS);
+  });
+  element.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    refused.clear();
+    for (const [name, detail] of await save(element, read(), old, said)) refused.set(name, detail);
   });
   fill(
     place,
@@ -80,25 +87,40 @@ const endOf = (old) =>
     link(old ? ["schedules", old.name] : ["schedules"], "Cancel", { class: "button" }),
   );
 
-async function save(element, old, said) {
+/** Store what is written, unless a preview says that it would be refused; the faults, by field. */
+async function save(element, values, old, said) {
+  const refuse = (faults) => {
+    fill(said, faultWords("It was not saved", showFaults(element, faults)));
+    element.querySelector("[aria-invalid]")?.focus();
+    return faults;
+  };
   try {
-    const document = documentOf(read(element), old ?? {});
+    const text = textOf(values, old ?? {});
+    const { errors } = await post("v1/schedules:preview", text);
+    if (errors.length) return refuse(faultsBy(element, errors));
     const saved = old
-      ? await put(resource("v1/schedules", old.name), document, {
+      ? await put(resource("v1/schedules", old.name), text, {
           headers: { "If-Match": `"${old.revision}"` },
         })
-      : await post("v1/schedules", document);
+      : await post("v1/schedules", text);
     location.hash = pathTo("schedules", saved.name);
   } catch (error) {
-    if (error instanceof Problem && error.status === 412) return askAboutConflict(element, old, said);
-    showProblem(element, said, error);
-    element.querySelector("[aria-invalid]")?.focus();
+    if (error instanceof BadField) return refuse(new Map([[error.field, error.message]]));
+    if (error instanceof Problem && error.faults.length)
+      return refuse(faultsBy(element, error.faults));
+    if (error instanceof Problem && error.status === 412)
+      askAboutConflict(element, values, old, said);
+    else fill(said, faultWords("It was not saved", [error.message]));
   }
+  return new Map();
 }
 
 /** Somebody was faster: their schedule is stored, and what is typed here is still here. */
-function askAboutConflict(element, old, said) {
-  const mine = async () => save(element, await stored(old.name), said);
+function askAboutConflict(element, values, old, said) {
+  const mine = async () => {
+    const [now] = await stored(old.name);
+    await save(element, values, now, said);
+  };
   const theirs = async () => dispatchEvent(new HashChangeEvent("hashchange"));
   fill(
     said,
@@ -116,12 +138,6 @@ function askAboutConflict(element, old, said) {
     ),
   );
 }
-
-/** When it would fire does not depend on a target, so one that is not written yet is made up. */
-const previewed = (document) => ({
-  ...document,
-  target: { ...document.target, url: document.target.url || "https://example.com/" },
-});
 
 function previewOf({ schedule, occurrences }) {
   const local = wallClock(schedule);
@@ -150,49 +166,49 @@ function previewOf({ schedule, occurrences }) {
   );
 }
 
-function showProblem(element, said, error) {
-  const faults = new Map();
-  if (error instanceof BadField) faults.set(error.field, error.message);
-  if (error instanceof Problem)
-    for (const [pointer, detail] of error.faults) faults.set(fieldOf(element, pointer), detail);
-  const rest = showFaults(element, faults);
-  fill(
-    said,
-    h(
-      "p",
-      { class: "fault" },
-      rest.length ? rest.join("; ") : faults.size ? "See what is marked." : error.message,
-    ),
-  );
-}
+/** "It was not saved: URL, Headers" */
+const faultWords = (what, where) => h("p", { class: "fault" }, `${what}: ${where.join(", ")}.`);
+
+/** What is wrong with a document, by field; what has no field by its pointer. */
+const faultsBy = (element, errors) =>
+  new Map(errors.map(({ pointer = "", detail }) => [fieldOf(element, pointer), detail]));
 
 /** The field that a pointer is about: /target/headers/X-Team is the headers'. */
 function fieldOf(element, pointer) {
   const parts = pointer.split("/").slice(1);
-  if (parts[1] === "json") return "body";
+  const whole = parts.join("_");
+  if (element.elements[whole]) return whole;
+  if (["json", "body_base64"].includes(parts[1])) return "body";
   return parts.find((part) => part !== "target" && element.elements[part]) ?? pointer;
 }
 
-/** Mark the fields at fault; what has no field is returned. */
+/** What went wrong before there was an answer, at its field if it has one. */
+function showError(element, error) {
+  if (!(error instanceof BadField)) return [error.message];
+  return showFaults(element, new Map([[error.field, error.message]]));
+}
+
+/** Mark the fields at fault and no others; the labels of those, and what has no field. */
 function showFaults(element, faults) {
+  const rest = new Map(faults);
+  const labels = [];
   for (const place of element.querySelectorAll(".field")) {
-    const detail = faults.get(place.dataset.field);
+    const detail = rest.get(place.dataset.field);
     const control = place.querySelector("input, select, textarea");
     fill(place.querySelector(".fault"), detail);
     if (detail) {
+      labels.push(place.querySelector("label").textContent);
       control.setAttribute("aria-invalid", "true");
       control.closest("details")?.setAttribute("open", "");
     } else control.removeAttribute("aria-invalid");
-    faults.delete(place.dataset.field);
+    rest.delete(place.dataset.field);
   }
-  return [...faults].map(([pointer, detail]) => `${pointer} ${detail}`);
+  return [...labels, ...[...rest].map(([pointer, detail]) => `${pointer} ${detail}`.trim())];
 }
 
 /** Show the fields of the trigger that is chosen. */
 function showKind(element) {
-  const { kind } = read(element);
+  const kind = element.elements.kind.value;
   for (const place of element.querySelectorAll("[data-kind]"))
-    place.hidden = place.dataset.kind !== kind;
+    place.hidden = !place.dataset.kind.split(" ").includes(kind);
 }
-
-const read = (element) => Object.fromEntries(new FormData(element));

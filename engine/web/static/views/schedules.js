@@ -3,6 +3,7 @@
 import { get, resource } from "../api.js";
 import { fill, h, link } from "../dom.js";
 import { instantIn } from "../engine_clock.js";
+import { count, counted } from "../format.js";
 import { on, refreshing } from "../live.js";
 import {
   badge,
@@ -15,66 +16,62 @@ import {
   title,
   when,
 } from "../parts.js";
+import { askStatus, mayWrite, schedulesInAll } from "../status.js";
 import { triggerText, triggerWords } from "../trigger.js";
+import { address, filters, readAddress } from "./schedule_filter.js";
 
 const PAGE = 25;
 const ASKED_AT_ONCE = 4; // Last results are one request each, so they come after the list.
-const TYPED_MS = 250;
 const RUNS_LOOKED_AT = 10; // The newest may all be planned or under way, which is no result yet.
 const LABELS_SHOWN = 6;
 const NO_RESULT = new Set(["planned", "attempting"]);
-const STATES = { "": "All", false: "Active", true: "Paused" };
 
 export async function schedules({ place, signal }) {
-  const filter = { q: "", selector: "", paused: "", cursor: null };
+  const filter = readAddress();
   const list = h("div");
   const shown = new Map();
+  let turns = 0; // Of several answers on their way, the last one counts.
   const turn = async (change) => {
-    Object.assign(filter, { cursor: null }, change);
-    const page = await get("v1/schedules", { ...filter, limit: PAGE }, { signal });
-    fill(list, page.data.length ? listOf(page, filter, safely, shown) : nothing(filter));
+    const mine = ++turns;
+    Object.assign(filter, { cursor: "", before: "" }, change);
+    const page = await pageOf(filter, signal);
+    if (mine !== turns) return;
+    fill(list, page.data.length ? listOf(page, filter, go, shown) : nothing(filter));
     await lastResults(shown, signal);
   };
-  const safely = (change) =>
-    turn(change).catch(
+  const go = (change) => {
+    const turned = turn(change);
+    // A page is a step that Back takes back; a filter that is being typed is none.
+    const step = change.cursor === undefined ? "replaceState" : "pushState";
+    history[step](null, "", address(filter));
+    return turned.catch(
       (error) =>
         signal.aborted || fill(list, h("p", { class: "fault", role: "alert" }, error.message)),
     );
+  };
   fill(
     place,
-    title("Schedules", link(["new"], "New schedule", { class: "button primary" })),
-    filters(safely),
+    title(
+      "Schedules",
+      mayWrite() && link(["new"], "New schedule", { class: "button primary" }),
+    ),
+    filters(filter, go),
     list,
   );
   on("run", (run) => showResult(shown, run), signal);
   const again = () => lastResults(shown, signal).catch(() => {});
   refreshing(again, signal, () => false); // Each event says its run's state: nothing needs asking.
-  await turn({});
+  await askStatus(signal); // How many there are by now.
+  await turn({ ...filter });
 }
 
-function filters(turn) {
-  let timer = 0;
-  const typed = (name) => (event) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => turn({ [name]: event.target.value.trim() }), TYPED_MS);
-  };
-  const field = (id, label, input) =>
-    h("div", { class: "field" }, h("label", { for: id }, label), input);
-  const search = (id, placeholder) =>
-    h("input", { id, type: "search", placeholder, spellcheck: "false", oninput: typed(id) });
-  const options = Object.entries(STATES).map(([value, text]) => h("option", { value }, text));
-  const paused = h(
-    "select",
-    { id: "paused", onchange: (event) => turn({ paused: event.target.value }) },
-    options,
-  );
-  return h(
-    "form",
-    { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
-    field("q", "Name begins with", search("q", "billing-")),
-    field("selector", "Labels", search("selector", "env=prod, team!=web, has, !gone")),
-    field("paused", "State", paused),
-  );
+/** A page; one that is empty has looked at thousands which the filter leaves out, and there is more. */
+async function pageOf({ q, selector, paused, cursor }, signal) {
+  const query = { q, selector, paused, limit: PAGE };
+  let page = await get("v1/schedules", { ...query, cursor }, { signal });
+  while (!page.data.length && page.next_cursor)
+    page = await get("v1/schedules", { ...query, cursor: page.next_cursor }, { signal });
+  return page;
 }
 
 function listOf({ data, next_cursor: next }, filter, turn, shown) {
@@ -90,11 +87,27 @@ function listOf({ data, next_cursor: next }, filter, turn, shown) {
     shown.set(schedule.name, last);
     return row(schedule, last, select);
   });
+  const before = Number(filter.before);
   return panel(
     null,
     table("Schedules", heads, rows, { class: "cards" }),
-    pager(filter.cursor, next, (cursor) => turn({ cursor })),
+    h(
+      "div",
+      { class: "title" },
+      h("p", { class: "quiet small" }, whichWords(before, data.length, next, filter)),
+      pager(filter.cursor, next, (cursor) =>
+        turn(cursor ? { cursor, before: before + data.length } : { cursor: "" }),
+      ),
+    ),
   );
+}
+
+/** "26 to 50 of 10,000 schedules", "1 to 25 of those that match, of 10,000 schedules" */
+function whichWords(before, here, next, { q, selector, paused }) {
+  const all = counted(schedulesInAll() ?? 0, "schedule");
+  const span = `${count(before + 1)} to ${count(before + here)}`;
+  if (!(q || selector || paused)) return `${span} of ${all}`;
+  return next ? `${span} of those that match, of ${all}` : `${span}, the last that match, of ${all}`;
 }
 
 function row(schedule, last, select) {
@@ -181,7 +194,7 @@ function nothing({ q, selector, paused, cursor }) {
       "A schedule says when, and which request is sent then: ",
       "a cron, an interval or one instant, and a URL.",
     ),
-    link(["new"], "Make the first one", { class: "button primary" }),
+    mayWrite() && link(["new"], "Make the first one", { class: "button primary" }),
     h(
       "p",
       { class: "quiet" },

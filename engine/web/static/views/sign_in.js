@@ -21,7 +21,7 @@ export function signIn(place, isWrong, onKey) {
     h("h1", {}, "This engine has keys"),
     h(
       "form",
-      { class: "panel stack", onsubmit: submit },
+      { class: "panel stack narrow", onsubmit: submit },
       h(
         "p",
         { class: "lead" },

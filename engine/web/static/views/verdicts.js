@@ -3,16 +3,16 @@
 import { h, link } from "../dom.js";
 import { counted } from "../format.js";
 import { badge, empty, tone } from "../parts.js";
-import { faultsOf } from "../readiness.js";
+import { faultsOf, mayWrite } from "../status.js";
 
 const NAMED_MAX = 5; // Of the timetables that a verdict is about.
 
-export function verdicts({ monitor, forecast, ready }) {
-  const coming = ready.isReady ? "Next hour" : "Next hour, once it is ready";
+export function verdicts({ monitor, forecast, status }) {
+  const coming = status.ready ? "Next hour" : "Next hour, once it is ready";
   return h(
     "div",
     { class: "columns" },
-    ready.isReady ? nowOf(monitor) : notReady(ready),
+    status.ready ? nowOf(monitor) : notReady(status),
     verdictOf(coming, forecast.verdict, forecast),
   );
 }
@@ -28,23 +28,23 @@ export const noSchedules = () =>
       "thousand requests want to leave at :00. Here you see herds come, how far jitter spreads them, ",
       "and what was sent.",
     ),
-    link(["new"], "Make the first schedule", { class: "button primary" }),
+    mayWrite() && link(["new"], "Make the first schedule", { class: "button primary" }),
     h("p", { class: "quiet" }, "Or from a shell: ", h("code", {}, "offbeat apply schedules.toml")),
   );
 
 const nowOf = (monitor) =>
   monitor
     ? verdictOf("Now", monitor.verdict.name, monitor.verdict)
-    : h("section", { class: "verdict calm" }, h("p", { class: "quiet" }, FOR_ADMINS));
+    : h("section", { class: "verdict calm" }, h("h2", {}, "Now"), h("p", { class: "quiet" }, FOR_ADMINS));
 
 const FOR_ADMINS = "What happens now is the whole node's: it needs an admin key.";
 
-const notReady = (ready) =>
+const notReady = (status) =>
   h(
     "section",
     { class: "verdict bad" },
     h("h2", { class: "row" }, "Now: ", badge("failed", "not ready")),
-    h("p", {}, "Runs are not sent as planned. ", faultsOf(ready), "."),
+    h("p", {}, "Runs are not sent as planned. ", faultsOf(status), "."),
     toDo("mend that first; ", link(["system"], "System"), " lists every check."),
   );
 
