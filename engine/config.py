@@ -89,7 +89,7 @@ def _from_toml(path: Path | None, faults: list[str]) -> Iterator[tuple[str, _Giv
     if path is None:
         return
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         faults.append(f"{path}: {error.strerror}")
         return

@@ -37,6 +37,11 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
     assert (config.jitter_subsecond, config.history_days) == (False, 3)
 
 
+def test_the_mark_that_some_editors_put_before_a_file_is_no_part_of_it(toml: Path):
+    toml.write_bytes(b"\xef\xbb\xbf" + toml.read_bytes())
+    assert load_config({}, {}, toml).rate == 10
+
+
 def test_every_fault_of_every_source_is_in_one_error(tmp_path: Path):
     path = tmp_path / "offbeat.toml"
     path.write_text("[delivery]\nrate = true\nbrust = 1\n[histroy]\n")

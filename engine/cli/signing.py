@@ -149,7 +149,8 @@ def _headers(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _file(path: str) -> list[str]:
     try:
-        return Path(path).read_text("utf-8").splitlines()
+        # Among others that came along there may be one in another coding; ours are ASCII.
+        return Path(path).read_text("utf-8-sig", errors="replace").splitlines()
     except OSError as error:
         raise click.BadParameter(f"{path}: {error.strerror}", param_hint="-H") from None
 

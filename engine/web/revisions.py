@@ -37,7 +37,7 @@ def etag(revision: int) -> dict[str, str]:
 
 def read_if_match(request: web.Request) -> int | None:
     """What a change asks of the current revision (`core.revision`); None when any will do."""
-    text = request.headers.get("If-Match")
+    text = _field(request, "If-Match")
     if _wants_nothing_there(request):
         if text is not None:
             raise Problem(400, "malformed", "write If-Match or If-None-Match: both never hold")
@@ -53,7 +53,13 @@ def read_if_match(request: web.Request) -> int | None:
 
 
 def _wants_nothing_there(request: web.Request) -> bool:
-    text = request.headers.get("If-None-Match")
+    text = _field(request, "If-None-Match")
     if text is not None and text.strip() != "*":
         raise Problem(400, "malformed", "write If-None-Match as *, or a revision in If-Match")
     return text is not None
+
+
+def _field(request: web.Request, name: str) -> str | None:
+    """A header's value; its lines are one list, wherever it was broken (RFC 9110 §5.3)."""
+    lines = request.headers.getall(name, [])
+    return ", ".join(lines) if lines else None

@@ -81,12 +81,13 @@ def test_headers_may_come_from_a_file_as_sign_prints_them(
     offbeat: Offbeat, body: str, tmp_path: Path
 ):
     printed = offbeat("sign", "--secret", SECRET, *OCCURRENCE, body).out
-    (tmp_path / "headers").write_text(printed)
-    result = offbeat("verify", "--secret", SECRET, "-H", f"@{tmp_path / 'headers'}", body)
-    assert (result.code, result.out.splitlines()[:2]) == (
-        0,
-        ["webhook_signature: valid", "scheduler_signature: valid"],
-    )
+    for among in (b"", b"\xef\xbb\xbf", b"X-Of-A-Proxy: \xfc\r\n"):
+        (tmp_path / "headers").write_bytes(among + printed.encode())
+        result = offbeat("verify", "--secret", SECRET, "-H", f"@{tmp_path / 'headers'}", body)
+        assert (result.code, result.out.splitlines()[:2]) == (
+            0,
+            ["webhook_signature: valid", "scheduler_signature: valid"],
+        )
 
 
 @pytest.mark.parametrize(

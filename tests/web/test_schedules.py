@@ -111,6 +111,14 @@ def test_a_condition_that_is_not_kept_is_refused_and_not_ignored(api, headers):
     assert api.get("/v1/schedules/report").json["revision"] == 1
 
 
+def test_a_condition_on_two_lines_is_a_list_of_two_and_refused(api):
+    api.put("report", HOURLY)
+    head = b"DELETE /v1/schedules/report HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    answered = api.raw(head + b'If-Match: "1"\r\nIf-Match: "2"\r\n\r\n')
+    assert answered.startswith(b"HTTP/1.1 400 ")
+    assert api.get("/v1/schedules/report").status == 200
+
+
 @pytest.mark.parametrize("member", ["id", "tenant"])
 def test_a_document_of_another_schedule_is_not_stored_as_this_one(api, member):
     api.put("report", HOURLY)
