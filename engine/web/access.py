@@ -7,7 +7,6 @@ tenant's resource would be there is nothing: names and ids are looked up among t
 Statuses and `WWW-Authenticate` are those of RFC 6750 §3.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -80,7 +79,7 @@ def asker_of(request: web.Request) -> Caller | None:
     engine = request.app[ENGINE]
     if not engine.keys.required and is_private(engine.listen) and _came_to_this_machine(request):
         return request[CALLER]
-    key = _find(request, request.headers.getall("Authorization", []))
+    key = _find(request, request.headers.get("Authorization", ""))
     return Caller(tenant=key.tenant, scope=key.scope, key=key) if key else None
 
 
@@ -98,8 +97,8 @@ def _came_to_this_machine(request: web.Request) -> bool:
 
 
 def _key(request: web.Request) -> ApiKey:
-    given = request.headers.getall("Authorization", [])
-    if not given:
+    given = request.headers.get("Authorization")
+    if given is None:
         detail = "send an API key: Authorization: Bearer obk_..."
         raise Problem(401, "key_required", detail, headers={"WWW-Authenticate": REALM})
     key = _find(request, given)
@@ -108,8 +107,8 @@ def _key(request: web.Request) -> ApiKey:
     return key
 
 
-def _find(request: web.Request, given: Sequence[str]) -> ApiKey | None:
-    scheme, _, text = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+def _find(request: web.Request, given: str) -> ApiKey | None:
+    scheme, _, text = given.partition(" ")
     return request.app[ENGINE].keys.find(text.strip()) if scheme.lower() == "bearer" else None
 
 

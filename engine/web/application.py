@@ -34,7 +34,7 @@ from engine.web.access import Route
 from engine.web.answer_date import dated_by
 from engine.web.connection import keep_reserve
 from engine.web.expectations import close_uninvited
-from engine.web.framing import refuse_codings
+from engine.web.heads import refuse_ambiguous
 from engine.web.host_guard import host_guard
 from engine.web.json_bodies import BODY_BYTES_MAX
 from engine.web.ports import ENGINE, EngineFace
@@ -105,7 +105,7 @@ def create_app(engine: EngineFace) -> web.Application:
     app = web.Application(
         middlewares=[
             close_uninvited,
-            refuse_codings,
+            refuse_ambiguous,
             answer_problems,
             keep_reserve,
             host_guard(engine.listen),

@@ -13,11 +13,12 @@ import asyncio
 from typing import Any
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.http_exceptions import BadStatusLine, HttpProcessingError, LineTooLong
 from aiohttp.typedefs import Handler
 
 from engine.core.json_text import compact_json
 from engine.web.connection_limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, Places
+from engine.web.heads import version_not_supported
 from engine.web.problems import INTERNAL, Problem, http_problem, problem_response
 
 LINE_BYTES_MAX = 8_190
@@ -158,6 +159,9 @@ def _problem_of(error: BaseException | None) -> Problem:
         # What the parser says of more than its 128; it has no class of its own.
         case HttpProcessingError(message="Too many headers received"):
             return Problem(431, "headers_too_large", "the request has more than 128 headers")
+        # Of versions that it does not know; what it knows and we do not is told in `heads`.
+        case BadStatusLine(message=message) if "Invalid HTTP version" in message:
+            return version_not_supported()
         case HttpProcessingError():
             return Problem(400, "malformed", "the request is not well-formed HTTP/1.1")
         case _:

@@ -69,11 +69,11 @@ async def replied_once(
 
 async def read_once(request: web.Request) -> Once | None:
     """The request under its key, if it has one; its body must have been read within its bounds."""
-    given = request.headers.getall("Idempotency-Key", [])
-    if not given:
+    given = request.headers.get("Idempotency-Key")
+    if given is None:
         return None
-    key = given[0].strip()
-    if len(given) > 1 or len(key) > KEY_LENGTH_MAX or not _KEY.fullmatch(key):
+    key = given.strip()
+    if len(key) > KEY_LENGTH_MAX or not _KEY.fullmatch(key):
         raise Problem(400, "malformed", IDEMPOTENCY_KEY.rule)
     body = await request.read() if request.body_exists else b""
     asked = f"{request.method} {request.path_qs}\0".encode() + body

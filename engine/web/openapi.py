@@ -33,6 +33,7 @@ ALWAYS = (
     "invalid_query",
     "headers_too_large",
     "internal",
+    "version_not_supported",
 )
 WITH_SCOPE = (
     "key_required",

@@ -39,6 +39,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "crowded": (429, "too many reads of the tenant wait already; wait for Retry-After"),
     "headers_too_large": (431, "the request line or a header is too long"),
     "internal": (500, "the engine failed; its log says why"),
+    "version_not_supported": (505, "the request is not HTTP/1.1 or HTTP/1.0"),
     "not_ready": (503, "deliveries do not go out as planned; `reasons` say why"),
     "too_many_connections": (503, "as many connections are open as may be; try again later"),
     "unavailable": (503, "the journal cannot take a change right now"),

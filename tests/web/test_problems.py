@@ -81,7 +81,7 @@ HEAD = b"PUT /v1/schedules/report HTTP/1.1\r\nHost: localhost\r\n"
     [
         (b"\x16\x03\x01\x00\xa5\x01\x00", 400, "malformed"),  # A TLS client says hello.
         (b"s3cret\r\n\r\n", 400, "malformed"),
-        (b"GET /s3cret HTTP/9.9\r\n\r\n", 400, "malformed"),
+        (b"GET /s3cret HTTP/9.9\r\n\r\n", 505, "version_not_supported"),
         (b"GET http://[s3cret HTTP/1.1\r\n\r\n", 400, "malformed"),
         (HEAD + b"Authorization: s3cret\x00\r\n\r\n", 400, "malformed"),
         (HEAD + b"Authorization: " + b"s3cret" * 1_500 + b"\r\n\r\n", 431, "headers_too_large"),
