@@ -17,9 +17,19 @@ from PyInstaller.__main__ import run
 
 ROOT = Path(__file__).parent.parent
 
-UNUSED = ("curses", "markdown_it", "pdb", "pydoc", "pygments", "readline")
-"""Reachable, and never used: rich and structlog colour tracebacks and Markdown with some of them,
-the standard library's debugger wants the others. 1.9 MB, and most of a second to import."""
+UNUSED = (
+    # Tracebacks in colour, Markdown, a debugger: rich's, structlog's and the standard library's.
+    *("curses", "markdown_it", "pdb", "pydoc", "pygments", "readline"),
+    # Archives, other processes, tests, browsers and XML, of which the standard library knows.
+    *("bz2", "concurrent.futures.process", "ftplib", "lzma", "multiprocessing", "tarfile"),
+    *("unittest", "uvloop._testbase", "webbrowser", "xml", "xmlrpc"),
+    # Code pages of East Asia: all text here is UTF-8.
+    *("_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr", "_codecs_tw"),
+    "_multibytecodec",
+    # What is there in C, again in Python; and in C++, whose library is as large as SQLite.
+    *("_pydecimal", "multidict._multidict_py", "frozenlist._frozenlist"),
+)
+"""Reachable, and never used."""
 
 
 def build(directory: Path) -> Path:

@@ -7,7 +7,7 @@ import click
 from engine.cli.data_dir import data_dir
 from engine.cli.options import example, output
 from engine.cli.output import show_json
-from engine.core.errors import NotFound
+from engine.core.errors import ConfigError, NotFound
 from engine.store.database import check
 
 
@@ -26,6 +26,8 @@ def command(*, backup: Path | None, database: Path, form: str) -> int:
     Exit code 1 when something is wrong.
     """
     path = backup or database
+    if path.is_dir():
+        raise ConfigError(f"{path} is a directory; for an engine's write: --data-dir {path}")
     if not path.exists():
         raise NotFound(f"there is no {path}; name the engine's --data-dir, or a backup")
     faults = check(path)

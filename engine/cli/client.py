@@ -8,6 +8,7 @@ and with it the same exit code.
 import asyncio
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -49,6 +50,7 @@ class Client:
         """Raises ConfigError for an address that no engine can have."""
         self._server = server.url
         self._key = server.key
+        self._date = ""
         try:
             self._origin, self._socket = _read_address(server.url)
         except ValueError as error:
@@ -62,6 +64,16 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._runner.run(self._session.close())
         self._runner.close()
+
+    @property
+    def now_ms(self) -> int:
+        """What time it was for the engine at its last answer, to the second: not this machine's."""
+        try:
+            return int(parsedate_to_datetime(self._date).timestamp()) * 1_000
+        except ValueError:
+            raise NoServer(
+                f"what answers at {self._server} says no Date; is it an engine?"
+            ) from None
 
     def get(self, path: str, **query: object) -> Any:
         """The JSON answer to a GET; parameters that are None are left out."""
@@ -205,6 +217,7 @@ class Client:
             async for part in response.content.iter_any():
                 content += part
                 advance(part.count(b"\n"))
+            self._date = response.headers.get("Date", "")
             return response.status, content.decode(errors="replace")
 
     async def _listen(

@@ -9,7 +9,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server
 from engine.cli.output import count_of, show_json, show_sentence
-from engine.clock import SystemClock
 from engine.core.errors import OffbeatError, Unavailable
 from engine.core.identity import format_instant, parse_instant
 
@@ -63,14 +62,13 @@ def _ask(client: Client) -> dict[str, Any]:
         client.get("/readyz")
     except Unavailable as error:
         reason = str(error)
-    monitor = _monitor(client)
     return {
         "ready": reason is None,
         "reason": reason,
         **_figures(client.text("/metrics")),
         "broken_flows": _broken(client),
-        "monitor": monitor,
-        **_coming(client, parse_instant(monitor["at"]) if monitor else SystemClock().now_ms()),
+        "monitor": _monitor(client),
+        **_coming(client),
     }
 
 
@@ -98,7 +96,6 @@ def _monitor(client: Client) -> dict[str, Any] | None:
         return None
     window, verdict = document["window"], document["verdict"]
     return {
-        "at": document["at"],
         "seconds": window["seconds"],
         "attempts": window["attempts"],
         "verdict": verdict["name"],
@@ -108,9 +105,10 @@ def _monitor(client: Client) -> dict[str, Any] | None:
     }
 
 
-def _coming(client: Client, now_ms: int) -> dict[str, Any]:
+def _coming(client: Client) -> dict[str, Any]:
     """The coming hour: its forecast, and the second for which most is planned; None: nothing is."""
-    document = client.get("/v1/herd/forecast", bin=1, to=format_instant(now_ms + AHEAD_MS))
+    to = format_instant(client.now_ms + AHEAD_MS)
+    document = client.get("/v1/herd/forecast", bin=1, to=to)
     demand = document["curves"]["demand"]["runs"]
     herd = None
     if any(demand):

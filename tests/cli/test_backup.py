@@ -40,3 +40,11 @@ def test_a_backup_without_a_database_is_not_found(offbeat: Offbeat, tmp_path: Pa
     result = offbeat("backup", str(tmp_path / "copy.db"), "--data-dir", str(tmp_path / "none"))
     assert (result.code, "there is no" in result.err) == (4, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_is_checked_by_its_option(offbeat: Offbeat, tmp_path: Path):
+    result = offbeat("check", str(tmp_path))
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        f"offbeat: {tmp_path} is a directory; for an engine's write: --data-dir {tmp_path}\n"
+    )

@@ -81,6 +81,25 @@ def test_flows_behind_a_breaker_are_named(offbeat: Offbeat, tmp_path: Path):
     assert (flow["key"], flow["breaker"]) == ("127.0.0.1:9", "open")
 
 
+def test_who_may_not_see_the_monitor_is_told_of_the_coming_hour_by_the_engines_clock(
+    offbeat: Offbeat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    admin = tmp_path / "admin.key"
+    admin.touch(mode=0o600)
+    admin.write_text("obk_operator_" + "0123456789abcdef" * 4)
+    monkeypatch.setenv("OFFBEAT_AUTH__ADMIN_KEY_FILE", str(admin))
+    clock = ("--clock-start", "2031-01-01T00:00:00Z")
+    with TemporaryDirectory() as place, running(place, *clock) as address:
+        as_admin = ("--server", address, "--key-file", str(admin))
+        assert offbeat("tenant", "create", "acme", *as_admin).code == 0
+        made = offbeat("key", "create", "--tenant", "acme", "--scope", "read", *as_admin)
+        monkeypatch.setenv("OFFBEAT_KEY", made.out.strip())
+        status = offbeat("status", "--server", address)
+    assert (status.code, status.err) == (0, "")
+    assert "verdict   for keys of scope admin\n" in status.out
+    assert "next herd nothing is planned for the coming hour\n" in status.out
+
+
 def status_of(**members: Any) -> Mapping[str, Any]:
     """A status in which nothing happens, but for `members`."""
     return {

@@ -1,5 +1,6 @@
 """The one file of scripts/build_binary works where there is nothing else: no Python, no PATH."""
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -86,6 +87,81 @@ def test_its_dashboard_is_whole_and_its_database_of_this_version(engine: Engine)
     engine.stop()
     with closing(sqlite3.connect(engine.database)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (migrations()[-1][0],)
+
+
+FILES = {
+    "toml": """
+        [schedules.report]
+        cron = "0 3 * * 1"
+        timezone = "Asia/Tokyo"
+        target.url = "http://127.0.0.1:9/"
+        target.headers.Authorization = "Bearer canary"
+        target.body = "Łódź"
+        """,
+    "yaml": """
+        schedules:
+          report:
+            cron: 0 3 * * 1
+            timezone: Asia/Tokyo
+            target:
+              url: http://127.0.0.1:9/
+              headers: {Authorization: Bearer canary}
+              body: Łódź
+        """,
+    "json": """
+        {"schedules": {"report": {
+            "cron": "0 3 * * 1",
+            "timezone": "Asia/Tokyo",
+            "target": {
+                "url": "http://127.0.0.1:9/",
+                "headers": {"Authorization": "Bearer canary"},
+                "body": "Łódź"}}}}""",
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_it_reads_and_writes_schedules_in_every_form_and_seals_credentials(
+    binary: Path, engine: Engine, directory: Path, form: str
+) -> None:
+    engine.start()
+    file, copy = directory / f"all.{form}", directory / "copy.db"
+    file.write_text(FILES[form])
+    server, data = f"--server={engine.url}", f"--data-dir={engine.data_dir}"
+    assert "report" in offbeat(binary, "apply", str(file), server)
+    exported = offbeat(binary, "export", "-o", form, server)
+    assert "Asia/Tokyo" in exported
+    assert "Łódź" in exported
+    assert "canary" not in exported
+    offbeat(binary, "backup", str(copy), data)
+    assert offbeat(binary, "check", str(copy)) == f"{copy} is whole\n"
+    assert b"canary" not in copy.read_bytes()
+
+
+CRONJOB = """
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  schedule: "0 3 * * *"
+  timeZone: Europe/Warsaw
+  jobTemplate:
+    spec: {template: {spec: {containers: [{name: it, image: it:1, args: [all]}]}}}
+"""
+
+
+def test_it_imports_crontabs_and_cronjobs(binary: Path, directory: Path) -> None:
+    crontab, manifest = directory / "crontab", directory / "jobs.yaml"
+    crontab.write_text("CRON_TZ=Asia/Seoul\n0 * * * * curl http://127.0.0.1:9/\n")
+    manifest.write_text(CRONJOB)
+    (job,) = json.loads(offbeat(binary, "import", "crontab", str(crontab), "-o", "json"))[
+        "schedules"
+    ].values()
+    assert job["timezone"] == "Asia/Seoul"
+    made = offbeat(
+        binary, "import", "kubernetes", str(manifest), "--target=http://127.0.0.1:9/", "-o", "json"
+    )
+    (job,) = json.loads(made)["schedules"].values()
+    assert job["timezone"] == "Europe/Warsaw"
 
 
 def test_killed_it_leaves_no_engine_behind(engine: Engine, directory: Path) -> None:

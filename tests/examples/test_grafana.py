@@ -102,3 +102,19 @@ def test_each_panel_says_what_it_shows_and_has_a_place_of_its_own(
         above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
         assert beside or above
     assert max(panel["gridPos"]["x"] + panel["gridPos"]["w"] for panel in panels) <= COLUMNS
+
+
+def test_each_panel_asks_the_source_that_is_chosen_in_units_and_by_names_that_grafana_knows(
+    dashboard: dict[str, Any], panels: list[dict[str, Any]]
+) -> None:
+    chosen = {"type": "prometheus", "uid": "${datasource}"}
+    for panel in panels:
+        assert panel["type"] in {"stat", "timeseries"}
+        assert panel["fieldConfig"]["defaults"]["unit"] in {"short", "percentunit", "s", "ops"}
+        targets = panel["targets"]
+        assert [asked["datasource"] for asked in (panel, *targets)] == [chosen] * (len(targets) + 1)
+        assert [target["refId"] for target in targets] == list("ABCDEFG"[: len(targets)])
+    defined = {variable["name"] for variable in dashboard["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", DASHBOARD.read_text()))
+    # `__all` is a value and not a name; `__rate_interval` is Grafana's own.
+    assert used == defined | {"__all", "__rate_interval"}
