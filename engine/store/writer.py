@@ -154,6 +154,10 @@ class Writer:
         del self._pending[:BATCH_CHANGES_MAX]
         if not batch:
             return
+        if not self._path.exists():
+            # SQLite would go on in what no path leads to, and all of it would end with the process.
+            self._refuse(batch, "its file was taken away; put it back while the engine runs")
+            return
         began_ms = self._clock.monotonic_ms()
         try:
             outcomes, rows = await self._cross(lambda db: _commit(db, [p.change for p in batch]))
@@ -223,19 +227,21 @@ class Writer:
         return result
 
     def _throw_back(self, batch: list[_Pending[Any]], error: sqlite3.Error) -> None:
-        failure: OffbeatError
         if _is_transient(error):
-            if self.trouble is None:  # Once, not for each of the tries that follow.
-                log.error("journal_not_writable", reason=str(error))
-            self.trouble = f"the database cannot be written: {error}"
             self.is_full = _code(error) == sqlite3.SQLITE_FULL
-            failure = Unavailable(f"{self.trouble}; try again later")
-        else:
-            failure = self._fail(error)
+            self._refuse(batch, str(error))
+            return
+        failure = self._fail(error)
         for pending in batch:
             _settle(pending.result, failure)
-        if self._failure:
-            raise self._failure
+        raise failure
+
+    def _refuse(self, batch: list[_Pending[Any]], reason: str) -> None:
+        if self.trouble is None:  # Once, not for each of the tries that follow.
+            log.error("journal_not_writable", reason=reason)
+        self.trouble = f"the database cannot be written: {reason}"
+        for pending in batch:
+            _settle(pending.result, Unavailable(f"{self.trouble}; try again later"))
 
     def _fail(self, error: sqlite3.Error) -> JournalFailed:
         self.trouble = f"the database failed: {error}"

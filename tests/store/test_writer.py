@@ -107,6 +107,22 @@ async def test_a_reader_neither_writes_nor_checkpoints(tmp_path: Path) -> None:
             await reader.close()
 
 
+async def test_a_database_that_is_taken_away_takes_no_change_until_it_is_back(
+    tmp_path: Path,
+) -> None:
+    """SQLite itself would say that each is stored, and all would be gone with the process."""
+    path, elsewhere = tmp_path / "offbeat.db", tmp_path / "elsewhere"
+    async with open_writer(tmp_path) as writer:
+        path.rename(elsewhere)
+        (refused,) = await committed(writer, writer.submit(insert("while it was away")))
+        assert isinstance(refused, Unavailable)
+        assert "taken away" in str(writer.trouble)
+        elsewhere.rename(path)
+        assert await committed(writer, writer.submit(insert("since it is back"))) == [1]
+        assert writer.trouble is None
+    assert specs(tmp_path) == ["since it is back"]
+
+
 def durability(db: sqlite3.Connection) -> dict[str, object]:
     names = ("journal_mode", "synchronous", "wal_autocheckpoint")
     return {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in names}
