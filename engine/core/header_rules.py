@@ -20,7 +20,7 @@ HEADERS_BYTES_MAX = 8_192
 _LINE_OVERHEAD_BYTES = 4
 
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-HEADER_VALUE = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?")
+HEADER_VALUE = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?")
 
 RESERVED_NAMES = frozenset(
     {

@@ -59,6 +59,8 @@ def _host(text: str) -> str:
     host = text if text.isascii() else _idna(text)
     if len(host) > HOST_LENGTH_MAX or not _HOST.fullmatch(host):
         raise ValueError("write a host of letters, digits, hyphens and dots, or an IP address")
+    for label in _ENCODED_LABEL.findall(host):
+        _check_encoded(label)
     last_label = host.rstrip(".").rpartition(".")[2]
     if _NUMBER.fullmatch(last_label) and not _IPV4.fullmatch(host):
         # Resolvers read 127.1, 0177.0.0.1 and 2130706433 as addresses, each its own way.
@@ -83,6 +85,16 @@ def _idna(text: str) -> str:
         raise ValueError("the host is not a valid international domain name (IDNA)") from None
 
 
+def _check_encoded(label: str) -> None:
+    """Refuse `xn--` with nothing behind it that the written form could have been."""
+    try:
+        idna.ulabel(label)
+    except (idna.IDNAError, UnicodeError):
+        raise ValueError(
+            f"{label} stands for no valid international name (IDNA); write the name itself"
+        ) from None
+
+
 def _rest(text: str) -> str:
     if "#" in text:
         raise ValueError("a URL to call has no fragment; remove the # and what follows")
@@ -104,6 +116,7 @@ _PARTS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#\\]+)(?P<rest>.*)"
 _PORT = re.compile(r"[0-9]{1,5}")
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_ENCODED_LABEL = re.compile(r"(?<![^.])xn--[^.]*", re.I)
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")

@@ -12,6 +12,7 @@ from engine.core.backfill import Backfill, Span
 from engine.core.missed import spread_ms
 from engine.core.notice import identify
 from engine.core.once import Record
+from engine.core.revision import Condition
 from engine.store import DueRun
 
 RUNS_PLANNED_MAX = 500
@@ -22,7 +23,7 @@ class BackfillStore(Protocol):
     """The past of schedules by their text id. Raises the errors of `core.errors`."""
 
     async def span(
-        self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int, *, if_match: int | None
+        self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int, *, if_match: Condition
     ) -> Span:
         """What `from <= scheduled_for < to` leaves to a backfill.
 
@@ -72,7 +73,7 @@ class Backfills:
         from_ms: int,
         to_ms: int,
         dry_run: bool,
-        if_match: int | None = None,
+        if_match: Condition = None,
         record: Record[Backfill] | None = None,
     ) -> Backfill:
         """Plan the past occurrences with `from <= scheduled_for < to` that have no run.

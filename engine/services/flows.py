@@ -7,6 +7,7 @@ from typing import Protocol
 from engine.clock import Clock
 from engine.core.breaker import Door
 from engine.core.flow import Flow
+from engine.core.revision import Condition
 from engine.store import FlowLimits
 
 
@@ -22,11 +23,11 @@ class FlowStore(Protocol):
         parallelism: int,
         paused: bool,
         now_ms: int,
-        if_match: int | None,
+        if_match: Condition,
     ) -> FlowLimits: ...
 
     async def delete(
-        self, tenant: str, key: str, now_ms: int, *, if_match: int | None
+        self, tenant: str, key: str, now_ms: int, *, if_match: Condition
     ) -> FlowLimits:
         """The limits that it has now."""
         ...
@@ -81,7 +82,7 @@ class Flows:
         rate: int | None,
         parallelism: int,
         paused: bool,
-        if_match: int | None = None,
+        if_match: Condition = None,
     ) -> FlowState:
         """Set a flow's limits; they hold at once. Raises `PreconditionFailed`, `LimitReached`."""
         limits = await self._store.put(
@@ -97,7 +98,7 @@ class Flows:
         self._live.learn((limits,))
         return self._state(limits)
 
-    async def delete(self, key: str, *, if_match: int | None = None) -> None:
+    async def delete(self, key: str, *, if_match: Condition = None) -> None:
         """Give a flow's limits back. Raises `NotFound`, `PreconditionFailed`."""
         now_ms = self._clock.now_ms()
         limits = await self._store.delete(self._tenant, key, now_ms, if_match=if_match)

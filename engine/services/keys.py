@@ -161,6 +161,15 @@ class Keys:
         made = f"api-key|{once.tenant}|{created_at_ms}|{once.key}".encode()
         return mint_key(hmac.digest(self._master, made, "sha256")[:KEY_RANDOM_BYTES])
 
+    def text_again(self, once: Once, created_at_ms: int) -> str:
+        """The same for who asks once more. Raises `Conflict` when it was revoked since."""
+        text = self.text_of(once, created_at_ms)
+        if key_id_of(text) not in self._keys:
+            raise Conflict(
+                "the key that this request made was revoked: send it under another Idempotency-Key"
+            )
+        return text
+
     def page(self, *, limit: int, after_id: str | None) -> tuple[list[ApiKey], str | None]:
         """Up to `limit` keys by id, and the id after which to go on; not the file's own."""
         ids = sorted(self._keys)

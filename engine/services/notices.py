@@ -9,6 +9,7 @@ from engine.core.identity import schedule_id
 from engine.core.model import Draft, Schedule
 from engine.core.notice import NOTICES
 from engine.core.notice_document import read_notices
+from engine.core.revision import Condition
 from engine.services.figures import Figures
 from engine.services.schedules import Schedules, ScheduleStore
 
@@ -36,7 +37,7 @@ class Notices:
         self._id = schedule_id(tenant, NOTICES)
 
     async def put(
-        self, draft: Draft | Mapping[str, Any], *, if_match: int | None = None
+        self, draft: Draft | Mapping[str, Any], *, if_match: Condition = None
     ) -> tuple[Schedule, bool]:
         """Tell a target from now on, even if it answered 410 before; and whether it is the first.
 
@@ -56,7 +57,7 @@ class Notices:
         except NotFound:
             raise _nobody() from None
 
-    async def delete(self, *, if_match: int | None = None) -> None:
+    async def delete(self, *, if_match: Condition = None) -> None:
         """Tell nobody; notices that wait are cancelled."""
         try:
             cancelled = await self._store.delete(self._id, self._clock.now_ms(), if_match=if_match)

@@ -13,6 +13,7 @@ from engine.core.labels import ScheduleFilter
 from engine.core.model import CronTrigger, Draft, Pause, Run, Schedule
 from engine.core.notice import identify
 from engine.core.once import Record
+from engine.core.revision import Condition
 from engine.core.timetable import interval_seconds
 from engine.services.credentials import Credentials
 from engine.services.figures import Figures
@@ -27,7 +28,7 @@ class ScheduleStore(Protocol):
         draft: Draft,
         now_ms: int,
         *,
-        if_match: int | None,
+        if_match: Condition,
         record: Record[Schedule] | None,
     ) -> Stored: ...
 
@@ -41,7 +42,7 @@ class ScheduleStore(Protocol):
         change: Callable[[Schedule], Draft],
         now_ms: int,
         *,
-        if_match: int | None,
+        if_match: Condition,
     ) -> Stored: ...
 
     async def get(self, schedule_id: str) -> Schedule: ...
@@ -50,22 +51,22 @@ class ScheduleStore(Protocol):
         self, tenant: str, which: ScheduleFilter, *, limit: int, after_name: str
     ) -> tuple[list[Schedule], str | None]: ...
 
-    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> int:
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: Condition) -> int:
         """How many runs were cancelled with it."""
         ...
 
     async def pause(
-        self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None
+        self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: Condition
     ) -> Stored: ...
 
-    async def resume(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> Stored: ...
+    async def resume(self, schedule_id: str, now_ms: int, *, if_match: Condition) -> Stored: ...
 
     async def trigger(
         self,
         schedule_id: str,
         now_ms: int,
         *,
-        if_match: int | None,
+        if_match: Condition,
         record: Record[Run] | None,
     ) -> tuple[Run, DueRun]: ...
 
@@ -117,7 +118,7 @@ class Schedules:
         self,
         draft: Draft | Mapping[str, Any],
         *,
-        if_match: int | None = None,
+        if_match: Condition = None,
         record: Record[Schedule] | None = None,
     ) -> tuple[Schedule, bool]:
         """Create or replace; the schedule, and whether it was created.
@@ -153,7 +154,7 @@ class Schedules:
         return [r if isinstance(r, OffbeatError) else self._learn(r) for r in results]
 
     async def update(
-        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
+        self, name: str, change: Callable[[Schedule], Draft], *, if_match: Condition = None
     ) -> Schedule:
         """Read, change and store in one transaction."""
 
@@ -177,20 +178,20 @@ class Schedules:
         """Up to `limit` schedules by name, and the name after which to go on; None at the end."""
         return await self._store.page(self._tenant, which, limit=limit, after_name=after_name or "")
 
-    async def delete(self, name: str, *, if_match: int | None = None) -> None:
+    async def delete(self, name: str, *, if_match: Condition = None) -> None:
         """Delete, and cancel what waits."""
         self._figures.cancel(
             await self._store.delete(self._identify(name), self._clock.now_ms(), if_match=if_match)
         )
 
-    async def pause(self, name: str, pause: Pause, *, if_match: int | None = None) -> Schedule:
+    async def pause(self, name: str, pause: Pause, *, if_match: Condition = None) -> Schedule:
         """Pause, or renew a pause's reason and end."""
         stored = await self._store.pause(
             self._identify(name), pause, self._clock.now_ms(), if_match=if_match
         )
         return self._learn(stored)[0]
 
-    async def resume(self, name: str, *, if_match: int | None = None) -> Schedule:
+    async def resume(self, name: str, *, if_match: Condition = None) -> Schedule:
         """End a pause; nothing that fell into it is run."""
         stored = await self._store.resume(
             self._identify(name), self._clock.now_ms(), if_match=if_match
@@ -198,7 +199,7 @@ class Schedules:
         return self._learn(stored)[0]
 
     async def trigger(
-        self, name: str, *, if_match: int | None = None, record: Record[Run] | None = None
+        self, name: str, *, if_match: Condition = None, record: Record[Run] | None = None
     ) -> Run:
         """Run once, now."""
         run, due = await self._store.trigger(

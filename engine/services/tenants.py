@@ -8,6 +8,7 @@ import structlog
 from engine.clock import Clock
 from engine.core.access import INTERVAL_SECONDS_MIN, Quotas, Tenant
 from engine.core.errors import NO_TENANT, Conflict, LimitReached, NotFound
+from engine.core.revision import Condition
 
 TENANTS_MAX = 10_000
 """Tenants of one node: their quotas are in memory, and each costs the fair queue its turn."""
@@ -21,14 +22,14 @@ class TenantStore(Protocol):
     """Tenants on disk. A write is durable."""
 
     async def put(
-        self, name: str, quotas: Quotas, now_ms: int, *, if_match: int | None
+        self, name: str, quotas: Quotas, now_ms: int, *, if_match: Condition
     ) -> Tenant: ...
 
     async def get(self, name: str) -> Tenant: ...
 
     async def page(self, *, limit: int, after_name: str) -> tuple[list[Tenant], str | None]: ...
 
-    async def delete(self, name: str, *, if_match: int | None) -> None:
+    async def delete(self, name: str, *, if_match: Condition) -> None:
         """Raises `Conflict` while it has schedules, their runs or keys."""
         ...
 
@@ -62,7 +63,7 @@ class Tenants:
         return quotas.interval_seconds_min or INTERVAL_SECONDS_MIN
 
     async def put(
-        self, name: str, quotas: Quotas, *, if_match: int | None = None
+        self, name: str, quotas: Quotas, *, if_match: Condition = None
     ) -> tuple[Tenant, bool]:
         """Make a tenant or give one other quotas; the tenant, and whether it was made."""
         is_new = name not in self._quotas
@@ -87,7 +88,7 @@ class Tenants:
         """Up to `limit` tenants by name, and the name after which to go on."""
         return await self._store.page(limit=limit, after_name=after_name or "")
 
-    async def delete(self, name: str, *, if_match: int | None = None) -> None:
+    async def delete(self, name: str, *, if_match: Condition = None) -> None:
         """Delete a tenant that has nothing left. Raises `NotFound`, `Conflict`."""
         if name == self._own:
             raise Conflict("this is the tenant of the engine's own settings")
@@ -98,7 +99,7 @@ class Tenants:
         del self._quotas[name]
         log.info("tenant_deleted", tenant=name)
 
-    async def _put(self, name: str, quotas: Quotas, if_match: int | None = None) -> Tenant:
+    async def _put(self, name: str, quotas: Quotas, if_match: Condition = None) -> Tenant:
         tenant = await self._store.put(name, quotas, self._clock.now_ms(), if_match=if_match)
         self._know(name, quotas)
         return tenant

@@ -8,8 +8,9 @@ from typing import Any
 
 from engine.core.access import SCHEDULES_MAX, ApiKey, Quotas, Scope, Tenant
 from engine.core.errors import NO_KEY, NO_TENANT, ConfigError, Conflict, LimitReached, NotFound
+from engine.core.notice import NOTICES
 from engine.core.once import Record
-from engine.core.revision import NOTHING, check_revision
+from engine.core.revision import NOTHING, Condition, check_revision
 from engine.store import answers
 from engine.store.database import look
 from engine.store.statements import statements
@@ -28,7 +29,7 @@ class SqliteTenants:
         self._writer = writer
         self._reader = reader
 
-    async def put(self, name: str, quotas: Quotas, now_ms: int, *, if_match: int | None) -> Tenant:
+    async def put(self, name: str, quotas: Quotas, now_ms: int, *, if_match: Condition) -> Tenant:
         return await self._writer.submit(lambda db: put_tenant(db, name, quotas, now_ms, if_match))
 
     async def get(self, name: str) -> Tenant:
@@ -37,7 +38,7 @@ class SqliteTenants:
     async def page(self, *, limit: int, after_name: str) -> tuple[list[Tenant], str | None]:
         return await self._reader.read(lambda db: page_of_tenants(db, limit, after_name))
 
-    async def delete(self, name: str, *, if_match: int | None) -> None:
+    async def delete(self, name: str, *, if_match: Condition) -> None:
         await self._writer.submit(lambda db: delete_tenant(db, name, if_match))
 
 
@@ -92,9 +93,17 @@ def refuse_strangers(path: Path, own: str) -> None:
     )
 
 
-def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None:
-    """Count a schedule that is about to be stored. Raises `LimitReached`, before any write."""
-    values = {"tenant": tenant, "now": now_ms, "default_max": SCHEDULES_MAX}
+def count_new_schedule(db: sqlite3.Connection, tenant: str, name: str, now_ms: int) -> None:
+    """Count a schedule that is about to be stored. Raises `LimitReached`, before any write.
+
+    A tenant's notices are a schedule to the engine, and none of its own.
+    """
+    values = {
+        "tenant": tenant,
+        "now": now_ms,
+        "counts": name != NOTICES,
+        "default_max": SCHEDULES_MAX,
+    }
     if db.execute(SQL["count_new_schedule"], values).rowcount == 0:
         quota = get_tenant(db, tenant).quotas.schedules_max
         most = SCHEDULES_MAX if quota is None else quota
@@ -102,8 +111,13 @@ def count_new_schedule(db: sqlite3.Connection, tenant: str, now_ms: int) -> None
         raise LimitReached("schedules_max", most, detail)
 
 
+def count_deleted_schedule(db: sqlite3.Connection, tenant: str, name: str) -> None:
+    """Count one less, if it counted."""
+    db.execute(SQL["count_deleted_schedule"], {"tenant": tenant, "counts": name != NOTICES})
+
+
 def put_tenant(
-    db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int, if_match: int | None
+    db: sqlite3.Connection, name: str, quotas: Quotas, now_ms: int, if_match: Condition
 ) -> Tenant:
     """Make a tenant, or give one other quotas. Raises `PreconditionFailed`."""
     found = db.execute(SQL["get_tenant"], (name,)).fetchone()
@@ -136,7 +150,7 @@ def page_of_tenants(
     return found[:limit], found[limit - 1].name if len(found) > limit else None
 
 
-def delete_tenant(db: sqlite3.Connection, name: str, if_match: int | None) -> None:
+def delete_tenant(db: sqlite3.Connection, name: str, if_match: Condition) -> None:
     """Delete a tenant that has nothing. Raises `NotFound`, `Conflict`, `PreconditionFailed`."""
     check_revision(if_match, get_tenant(db, name).revision)
     (in_use,) = db.execute(SQL["is_tenant_in_use"], {"name": name}).fetchone()

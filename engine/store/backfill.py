@@ -8,7 +8,7 @@ from operator import itemgetter
 from engine.core.backfill import Backfill, BackfillRun, Span, span_of, spread
 from engine.core.errors import Conflict
 from engine.core.once import Record
-from engine.core.revision import check_revision
+from engine.core.revision import Condition, check_revision
 from engine.store import DueRun, answers, schedules
 from engine.store.statements import statements
 from engine.store.turns import Reads
@@ -28,7 +28,7 @@ class SqliteBackfills:
         self._reader = reader
 
     async def span(
-        self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int, *, if_match: int | None
+        self, schedule_id: str, from_ms: int, to_ms: int, now_ms: int, *, if_match: Condition
     ) -> Span:
         # What is planned later is planned for this revision, or refused.
         return await self._reader.read(
@@ -59,7 +59,7 @@ def _span(
     to_ms: int,
     *,
     now_ms: int,
-    if_match: int | None,
+    if_match: Condition,
 ) -> Span:
     schedule = schedules.get(db, schedule_id)
     check_revision(if_match, schedule.revision)

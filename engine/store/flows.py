@@ -9,7 +9,7 @@ from engine.core.errors import LimitReached, NotFound
 from engine.core.flow import PARALLELISM
 from engine.core.identity import idempotency_key
 from engine.core.reseeding import due_again_ms
-from engine.core.revision import NOTHING, check_revision
+from engine.core.revision import NOTHING, Condition, check_revision
 from engine.store import Backlog, DueRun, FlowLimits
 from engine.store.statements import statements
 
@@ -47,7 +47,7 @@ def put(
     limits: Mapping[str, int | None],
     *,
     now_ms: int,
-    if_match: int | None,
+    if_match: Condition,
 ) -> FlowLimits:
     """Set a flow's limits, whether or not a schedule names it yet.
 
@@ -62,7 +62,7 @@ def put(
 
 
 def delete(
-    db: sqlite3.Connection, tenant: str, key: str, now_ms: int, if_match: int | None
+    db: sqlite3.Connection, tenant: str, key: str, now_ms: int, if_match: Condition
 ) -> FlowLimits:
     """Give a flow's limits back, and forget it unless a schedule has named it; its limits now.
 

@@ -4,6 +4,7 @@ import sqlite3
 
 from engine.core.errors import Fault, Invalid
 from engine.core.model import Draft, Pause, Schedule
+from engine.core.revision import Condition
 from engine.store import Stored, downtime, schedules
 from engine.store.statements import statements
 
@@ -11,7 +12,7 @@ SQL = statements()
 
 
 def pause(
-    db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int, if_match: int | None = None
+    db: sqlite3.Connection, public_id: str, pause: Pause, now_ms: int, if_match: Condition = None
 ) -> Stored:
     """Pause a schedule, or renew the reason and the end of its pause. Raises `Invalid`."""
     if pause.until_ms is not None and pause.until_ms <= now_ms:
@@ -33,7 +34,7 @@ def pause_if_live(db: sqlite3.Connection, public_id: str, reason: str, now_ms: i
 
 
 def resume(
-    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None
+    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: Condition = None
 ) -> Stored:
     """End a pause; nothing that fell into it is run."""
 

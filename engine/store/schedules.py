@@ -22,7 +22,7 @@ from engine.core.model import (
     Trigger,
 )
 from engine.core.owed import last_owed_ms
-from engine.core.revision import NOTHING, check_revision
+from engine.core.revision import NOTHING, Condition, check_revision
 from engine.store import (
     DueRun,
     KnownTimetable,
@@ -32,7 +32,7 @@ from engine.store import (
     selection,
     settlement,
 )
-from engine.store.access import count_new_schedule
+from engine.store.access import count_deleted_schedule, count_new_schedule
 from engine.store.rows import (
     named_rows,
     run_of,
@@ -63,7 +63,7 @@ def put_drafts(
 
 
 def put_draft(
-    db: sqlite3.Connection, draft: Draft, now_ms: int, if_match: int | None = None
+    db: sqlite3.Connection, draft: Draft, now_ms: int, if_match: Condition = None
 ) -> Stored:
     """Insert or replace one schedule. Raises `Invalid`, `PreconditionFailed`, before any write."""
     row = find_row(db, draft.definition.schedule_id)
@@ -80,7 +80,7 @@ def update(
     public_id: str,
     change: Callable[[Schedule], Draft],
     now_ms: int,
-    if_match: int | None = None,
+    if_match: Condition = None,
 ) -> Stored:
     """Read, change and store one schedule in one transaction. Raises `NotFound` too."""
     return put_draft(db, change(get(db, public_id)), now_ms, if_match)
@@ -99,7 +99,7 @@ def get(db: sqlite3.Connection, public_id: str) -> Schedule:
     return schedule
 
 
-def delete(db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None = None) -> int:
+def delete(db: sqlite3.Connection, public_id: str, now_ms: int, if_match: Condition = None) -> int:
     """Delete a schedule and cancel its waiting runs; how many.
 
     Raises `NotFound`, `PreconditionFailed`.
@@ -121,7 +121,7 @@ def delete(db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | 
     )
     selection.index_labels(db, schedule.definition, old=row["labels"], new={})
     db.execute(SQL["delete_schedule"], {"id": row_id, "now": now_ms})
-    db.execute(SQL["count_deleted_schedule"], (row["tenant"],))
+    count_deleted_schedule(db, row["tenant"], row["name"])
     cancelled = db.execute(SQL["cancel_runs_of_schedule"], {"schedule_id": row_id, "now": now_ms})
     return cancelled.rowcount
 
@@ -135,7 +135,7 @@ def delete_complete(db: sqlite3.Connection, now_ms: int, limit: int) -> int:
 
 
 def trigger(
-    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: int | None
+    db: sqlite3.Connection, public_id: str, now_ms: int, if_match: Condition
 ) -> tuple[Run, DueRun]:
     """Plan a manual run at the next free millisecond that is not 000. Raises `NotFound`."""
     check_revision(if_match, get(db, public_id).revision)
@@ -200,7 +200,7 @@ def _store(
     if previous is not None and _same(previous, schedule):
         return Stored(schedule=previous, created=False)
     if row is None or row["deleted_at"] is not None:
-        count_new_schedule(db, definition.tenant, now_ms)
+        count_new_schedule(db, definition.tenant, definition.name, now_ms)
     if row is not None:
         _settle_past(db, row, previous, schedule, other_rules)
     timetable_id, target_id, flow_id = _intern(db, schedule)

@@ -8,6 +8,7 @@ from engine.core.errors import OffbeatError
 from engine.core.labels import ScheduleFilter
 from engine.core.model import Attempt, Draft, Pause, Run, Schedule, Target
 from engine.core.once import Record
+from engine.core.revision import Condition
 from engine.store import (
     DueRun,
     FlowLimits,
@@ -39,7 +40,7 @@ class SqliteSchedules:
         draft: Draft,
         now_ms: int,
         *,
-        if_match: int | None,
+        if_match: Condition,
         record: Record[Schedule] | None,
     ) -> Stored:
         def change(db: sqlite3.Connection) -> Stored:
@@ -63,7 +64,7 @@ class SqliteSchedules:
         change: Callable[[Schedule], Draft],
         now_ms: int,
         *,
-        if_match: int | None,
+        if_match: Condition,
     ) -> Stored:
         return await self._writer.submit(
             lambda db: schedules.update(db, schedule_id, change, now_ms, if_match)
@@ -79,19 +80,19 @@ class SqliteSchedules:
             lambda db: selection.page(db, tenant, which, limit, after_name)
         )
 
-    async def delete(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> int:
+    async def delete(self, schedule_id: str, now_ms: int, *, if_match: Condition) -> int:
         return await self._writer.submit(
             lambda db: schedules.delete(db, schedule_id, now_ms, if_match)
         )
 
     async def pause(
-        self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: int | None
+        self, schedule_id: str, pause: Pause, now_ms: int, *, if_match: Condition
     ) -> Stored:
         return await self._writer.submit(
             lambda db: pauses.pause(db, schedule_id, pause, now_ms, if_match)
         )
 
-    async def resume(self, schedule_id: str, now_ms: int, *, if_match: int | None) -> Stored:
+    async def resume(self, schedule_id: str, now_ms: int, *, if_match: Condition) -> Stored:
         return await self._writer.submit(
             lambda db: pauses.resume(db, schedule_id, now_ms, if_match)
         )
@@ -101,7 +102,7 @@ class SqliteSchedules:
         schedule_id: str,
         now_ms: int,
         *,
-        if_match: int | None,
+        if_match: Condition,
         record: Record[Run] | None,
     ) -> tuple[Run, DueRun]:
         def change(db: sqlite3.Connection) -> tuple[Run, DueRun]:
@@ -202,7 +203,7 @@ class SqliteFlows:
         parallelism: int,
         paused: bool,
         now_ms: int,
-        if_match: int | None,
+        if_match: Condition,
     ) -> FlowLimits:
         limits = {"rate": rate, "parallelism": parallelism, "paused": paused}
         return await self._writer.submit(
@@ -210,7 +211,7 @@ class SqliteFlows:
         )
 
     async def delete(
-        self, tenant: str, key: str, now_ms: int, *, if_match: int | None
+        self, tenant: str, key: str, now_ms: int, *, if_match: Condition
     ) -> FlowLimits:
         return await self._writer.submit(lambda db: flows.delete(db, tenant, key, now_ms, if_match))
 

@@ -67,8 +67,8 @@ class NewKeyDocument(KeyDocument):
 async def create_key(request: web.Request) -> web.Response:
     """A key for a tenant with a scope: 201. Its text, `key`, is in this answer and nowhere else.
 
-    Sent again with its Idempotency-Key, the request is answered with the same text: it is not kept
-    but computed.
+    Sent again with its Idempotency-Key, the request is answered with the same text, which is not
+    kept but computed; or with 409 once the key was revoked.
     """
     faults: list[Fault] = []
     fields = Fields(await read_json(request), pointer="", known=KEY.names, faults=faults)
@@ -93,7 +93,7 @@ async def create_key(request: web.Request) -> web.Response:
     reply = await replied_once(request, create, _created)
     once = await read_once(request)
     if text is None and once is not None:
-        text = keys.text_of(once, parse_instant(reply.document["created_at"]))
+        text = keys.text_again(once, parse_instant(reply.document["created_at"]))
     return response_of(replace(reply, document={**reply.document, "key": text}))
 
 

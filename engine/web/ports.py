@@ -21,6 +21,7 @@ from engine.core.herd_document import Change, Span
 from engine.core.herd_record import HerdRecord
 from engine.core.herd_top import Top
 from engine.core.once import Once, Record, Reply
+from engine.core.revision import Condition
 from engine.core.what_if import WhatIf
 from engine.services.event_stream import Stream
 from engine.services.flows import FlowState
@@ -68,10 +69,10 @@ class Flows(Protocol):
         rate: int | None,
         parallelism: int,
         paused: bool,
-        if_match: int | None = None,
+        if_match: Condition = None,
     ) -> FlowState: ...
 
-    async def delete(self, key: str, *, if_match: int | None = None) -> None: ...
+    async def delete(self, key: str, *, if_match: Condition = None) -> None: ...
 
     async def get(self, key: str) -> FlowState: ...
 
@@ -154,8 +155,11 @@ class Keys(Protocol):
         """A new key and its text. NotFound: there is no such tenant; Conflict without keys."""
         ...
 
-    def text_of(self, once: Once, created_at_ms: int) -> str:
-        """The text of the key that a request with a record made at that instant."""
+    def text_again(self, once: Once, created_at_ms: int) -> str:
+        """The text of the key that a request with a record made at that instant.
+
+        Raises Conflict when it was revoked since.
+        """
         ...
 
     def page(self, *, limit: int, after_id: str | None) -> tuple[Sequence[ApiKey], str | None]:
@@ -185,7 +189,7 @@ class Tenants(Protocol):
     """Who has schedules here. `put` says whether the tenant was made."""
 
     async def put(
-        self, name: str, quotas: Quotas, *, if_match: int | None = None
+        self, name: str, quotas: Quotas, *, if_match: Condition = None
     ) -> tuple[Tenant, bool]: ...
 
     async def get(self, name: str) -> Tenant: ...
@@ -196,7 +200,7 @@ class Tenants(Protocol):
         """By name; and the name to go on after, None at the end."""
         ...
 
-    async def delete(self, name: str, *, if_match: int | None = None) -> None:
+    async def delete(self, name: str, *, if_match: Condition = None) -> None:
         """Conflict while it has schedules, runs or keys."""
         ...
 

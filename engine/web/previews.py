@@ -1,16 +1,12 @@
 """`/v1/schedules:preview`: what a schedule would be and when it would fire, with nothing stored."""
 
-import asyncio
 from typing import TypedDict
 
 from aiohttp import web
 
 from engine.core.document import write_schedule
-from engine.core.errors import Invalid
+from engine.core.errors import Fault, Invalid, OffbeatError
 from engine.core.json_text import parse_json
-from engine.core.model import Draft, Schedule
-from engine.core.owed import last_owed_ms
-from engine.core.revision import NOTHING
 from engine.core.schedule_answer import ScheduleDocument
 from engine.core.schedule_members import SCHEDULE
 from engine.services.occurrences import compute
@@ -28,7 +24,8 @@ OCCURRENCES = 10
 class PreviewDocument(TypedDict):
     """The schedule as it would be stored now, and its first occurrences.
 
-    Null and none where it would be refused: `errors` lists why, as the 422 of storing it would.
+    Null and none where it would be refused: `errors` lists why, as the 422 of storing it would; at
+    `""` what is not the document's fault, as a quota that is used up.
     """
 
     schedule: ScheduleDocument | None
@@ -38,7 +35,7 @@ class PreviewDocument(TypedDict):
 
 @operation(body=Body(shape=SCHEDULE, required=True), answers={200: Answer(PreviewDocument)})
 async def preview_schedule(request: web.Request) -> web.Response:
-    """What a schedule would be, defaults resolved, and its next ten occurrences. Stores nothing.
+    """What PUT would answer, defaults resolved, and the next ten occurrences. Stores nothing.
 
     That it would be refused is what was asked, and no error of the asking: 200 says so, too.
     """
@@ -47,10 +44,12 @@ async def preview_schedule(request: web.Request) -> web.Response:
     try:
         draft = await sized(body, lambda data: read_new(parse_json(data), engine))
     except Invalid as error:
-        return json_response({"schedule": None, "occurrences": [], "errors": faults_of(error)})
+        return _refused(error)
     now_ms = engine.clock.now_ms()
-    # Counting `max_runs` occurrences may take a while, which is not the loop's.
-    schedule = await asyncio.to_thread(_as_if_stored, draft, now_ms)
+    (rehearsed,) = await engine.schedules.put_many([draft], dry_run=True)
+    if isinstance(rehearsed, OffbeatError):
+        return _refused(rehearsed)
+    schedule, _ = rehearsed
     occurrences = await compute(schedule, now_ms, None, OCCURRENCES)
     return json_response(
         {
@@ -61,14 +60,7 @@ async def preview_schedule(request: web.Request) -> web.Response:
     )
 
 
-def _as_if_stored(draft: Draft, now_ms: int) -> Schedule:
-    return Schedule(
-        definition=draft.definition,
-        pause=draft.pause if draft.paused else None,
-        counted_after_ms=now_ms,
-        owed_after_ms=now_ms,
-        last_owed_ms=last_owed_ms(draft.definition, now_ms),
-        revision=NOTHING,
-        created_at_ms=now_ms,
-        updated_at_ms=now_ms,
-    )
+def _refused(why: OffbeatError) -> web.Response:
+    """What is not the document's fault, as a quota that is used up, is said of the whole of it."""
+    invalid = why if isinstance(why, Invalid) else Invalid(Fault("", str(why)))
+    return json_response({"schedule": None, "occurrences": [], "errors": faults_of(invalid)})

@@ -2,7 +2,7 @@
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypedDict, TypeVar
 
 from aiohttp import web
@@ -129,7 +129,7 @@ def read_run_cursor(query: Fields) -> tuple[int, str] | None:
     match _read_cursor(query):
         case None:
             return None
-        case [int(instant), str(schedule)] if abs(instant) <= _INT64_MAX:
+        case [instant, str(schedule)] if type(instant) is int and abs(instant) <= _INT64_MAX:
             return instant, schedule
         case _:
             query.refuse("cursor", _BAD_CURSOR)
@@ -140,11 +140,12 @@ def _read_cursor(query: Fields) -> Any:
     text = query.text(CURSOR)
     if text is None:
         return None
-    try:
-        return parse_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, Malformed):
+    key = None
+    with suppress(ValueError, Malformed):
+        key = parse_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    if key is None:
         query.refuse("cursor", _BAD_CURSOR)
-        return None
+    return key
 
 
 def _number(text: str) -> str | int:

@@ -10,18 +10,19 @@ import re
 from aiohttp import web
 
 from engine.core.members import Judged
-from engine.core.revision import ANYTHING, NEVER, NOTHING
+from engine.core.revision import ANYTHING, NEVER, NOTHING, Condition
 from engine.web.problems import Problem
 
 # RFC 9110 §8.8.3; a weak tag is one, and never matches.
-_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
-_REVISION = re.compile(r'"([1-9][0-9]{0,17})"')
+_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+_TAGS = re.compile(rf"[ \t,]*{_TAG}(?:[ \t]*,[ \t,]*{_TAG})*[ \t,]*")
+_REVISION = re.compile(r'(?<!W/)"([1-9][0-9]{0,17})"')
 
 CONDITIONS = (
     Judged(
         "If-Match",
-        {"type": "string", "pattern": rf"^(?:\*|{_TAG.pattern})$"},
-        about="The revision that the change is meant for, as `ETag` gave it.",
+        {"type": "string", "pattern": rf"^(?:\*|{_TAGS.pattern})$"},
+        about="The revision that the change is meant for, as `ETag` gave it, or several.",
     ),
     Judged(
         "If-None-Match",
@@ -35,31 +36,30 @@ def etag(revision: int) -> dict[str, str]:
     return {"ETag": f'"{revision}"'}
 
 
-def read_if_match(request: web.Request) -> int | None:
+def read_if_match(request: web.Request) -> Condition:
     """What a change asks of the current revision (`core.revision`); None when any will do."""
-    text = _field(request, "If-Match")
+    text = _list_of(request, "If-Match")
     if _wants_nothing_there(request):
         if text is not None:
             raise Problem(400, "malformed", "write If-Match or If-None-Match: both never hold")
         return NOTHING
     if text is None:
         return None
-    if text.strip() == "*":
+    if text == "*":
         return ANYTHING
-    if not _TAG.fullmatch(text.strip()):
-        raise Problem(400, "malformed", 'write If-Match as one tag, like "3", or as *')
-    revision = _REVISION.fullmatch(text.strip())
-    return NEVER if revision is None else int(revision[1])
+    if not _TAGS.fullmatch(text):
+        raise Problem(400, "malformed", 'write If-Match as tags, like "3", or as *')
+    return frozenset(map(int, _REVISION.findall(text))) or NEVER
 
 
 def _wants_nothing_there(request: web.Request) -> bool:
-    text = _field(request, "If-None-Match")
-    if text is not None and text.strip() != "*":
+    text = _list_of(request, "If-None-Match")
+    if text not in (None, "*"):
         raise Problem(400, "malformed", "write If-None-Match as *, or a revision in If-Match")
     return text is not None
 
 
-def _field(request: web.Request, name: str) -> str | None:
-    """A header's value; its lines are one list, wherever it was broken (RFC 9110 §5.3)."""
+def _list_of(request: web.Request, name: str) -> str | None:
+    """A header that is a list: in several lines it is one all the same (RFC 9110 §5.3)."""
     lines = request.headers.getall(name, [])
-    return ", ".join(lines) if lines else None
+    return ", ".join(lines).strip() if lines else None

@@ -8,6 +8,7 @@ from engine.core.errors import OffbeatError
 from engine.core.labels import ScheduleFilter
 from engine.core.model import Draft, Pause, Run, Schedule
 from engine.core.once import Record
+from engine.core.revision import Condition
 
 
 class Schedules(Protocol):
@@ -22,7 +23,7 @@ class Schedules(Protocol):
         self,
         draft: Draft,
         *,
-        if_match: int | None = None,
+        if_match: Condition = None,
         record: Record[Schedule] | None = None,
     ) -> tuple[Schedule, bool]: ...
 
@@ -33,7 +34,7 @@ class Schedules(Protocol):
         ...
 
     async def update(
-        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
+        self, name: str, change: Callable[[Schedule], Draft], *, if_match: Condition = None
     ) -> Schedule:
         """Store what `change` makes of the current schedule; what it raises is raised here."""
         ...
@@ -46,25 +47,25 @@ class Schedules(Protocol):
         """By name; and the name to go on after, None at the end. A page may be short of `limit`."""
         ...
 
-    async def delete(self, name: str, *, if_match: int | None = None) -> None: ...
+    async def delete(self, name: str, *, if_match: Condition = None) -> None: ...
 
-    async def pause(self, name: str, pause: Pause, *, if_match: int | None = None) -> Schedule: ...
+    async def pause(self, name: str, pause: Pause, *, if_match: Condition = None) -> Schedule: ...
 
-    async def resume(self, name: str, *, if_match: int | None = None) -> Schedule: ...
+    async def resume(self, name: str, *, if_match: Condition = None) -> Schedule: ...
 
     async def trigger(
-        self, name: str, *, if_match: int | None = None, record: Record[Run] | None = None
+        self, name: str, *, if_match: Condition = None, record: Record[Run] | None = None
     ) -> Run: ...
 
 
 class Notices(Protocol):
     """Who is told of failures; NotFound when nobody is. `put` says whether nobody was."""
 
-    async def put(self, draft: Draft, *, if_match: int | None = None) -> tuple[Schedule, bool]: ...
+    async def put(self, draft: Draft, *, if_match: Condition = None) -> tuple[Schedule, bool]: ...
 
     async def get(self) -> Schedule: ...
 
-    async def delete(self, *, if_match: int | None = None) -> None: ...
+    async def delete(self, *, if_match: Condition = None) -> None: ...
 
 
 class Backfills(Protocol):
@@ -77,7 +78,7 @@ class Backfills(Protocol):
         from_ms: int,
         to_ms: int,
         dry_run: bool,
-        if_match: int | None = None,
+        if_match: Condition = None,
         record: Record[Backfill] | None = None,
     ) -> Backfill:
         """Plan what was due with `from <= scheduled_for < to` and has no run, unless dry.

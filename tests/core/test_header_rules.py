@@ -16,7 +16,7 @@ def faults_of(members):
 
 
 def test_headers_keep_their_order_and_their_case():
-    members = {"X-B": "1", "x-a": "two\twords and more", "X-Empty": "", "Authorization": "Bearer x"}
+    members = {"X-B": "1", "x-a": "two words  and more", "X-Empty": "", "Authorization": "Bearer x"}
     faults = []
     headers = read_headers(members, pointer="/h", faults=faults)
     assert headers == tuple(members.items())
@@ -24,7 +24,8 @@ def test_headers_keep_their_order_and_their_case():
 
 
 @pytest.mark.parametrize(
-    "value", ["a\r\nX-B: b", "a\n", "\na", "a\x00b", " a", "a ", "a\t", "€", "é", "\x7f", " "]
+    "value",
+    ["a\r\nX-B: b", "a\n", "\na", "a\x00b", " a", "a ", "a\t", "a\tb", "€", "é", "\x7f", " "],
 )
 def test_a_value_that_could_leave_its_line_or_change_on_the_way_is_refused(value):
     assert "visible ASCII" in faults_of({"X-A": value})["/target/headers/X-A"]

@@ -94,6 +94,33 @@ def test_runs_of_before_there_were_notices_are_kept_as_they_are(tmp_path: Path) 
         assert db.execute(f"SELECT {', '.join(columns)} FROM job_run").fetchall() == [run]
 
 
+def test_a_schedule_of_notices_that_was_counted_counts_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "offbeat.db"
+    with closing(sqlite3.connect(path)) as db:
+        for number, script in migrations():
+            if number < 22:
+                db.executescript(script)
+        db.execute("PRAGMA ignore_check_constraints = ON")
+        for tenant, name, deleted_at in (
+            *(("told", "a", None), ("told", "sch_notices", None)),
+            *(("untold", "a", None), ("untold", "sch_notices", 9)),
+        ):
+            row = {"public_id": f"{tenant}/{name}", "tenant": tenant, "name": name}
+            _insert(db, "schedule", {**row, "deleted_at": deleted_at})
+        db.executemany(
+            "INSERT INTO tenant (name, created_at, schedules) VALUES (?, 1, ?)",
+            [("told", 2), ("untold", 1)],
+        )
+        db.execute("PRAGMA user_version = 21")
+        db.commit()
+    prepare(path)
+    with closing(sqlite3.connect(path)) as db:
+        counts = dict(db.execute("SELECT name, schedules FROM tenant"))
+        fault = statements()["fault_tenants_with_another_number_of_schedules_than_is_said"]
+        assert db.execute(fault).fetchall() == [(0,)]
+    assert counts == {"told": 1, "untold": 1}
+
+
 def test_a_database_of_the_same_version_with_another_schema_is_refused(database: Path) -> None:
     with closing(sqlite3.connect(database)) as db, db:
         db.execute("ALTER TABLE target ADD COLUMN mood TEXT")
@@ -106,3 +133,12 @@ def test_tables_of_litestream_are_no_other_schema(database: Path) -> None:
         db.execute("CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
         db.execute("CREATE TABLE _litestream_lock (id INTEGER)")
     assert inspect(database)
+
+
+def _insert(db: sqlite3.Connection, table: str, values: dict[str, object]) -> None:
+    """A row with these values, and what its other columns demand."""
+    for _, column, kind, notnull, default, _ in db.execute(f"PRAGMA table_info({table})"):
+        if notnull and default is None and column not in values:
+            values[column] = 1 if kind == "INTEGER" else "{}"
+    marks = ", ".join(f":{column}" for column in values)
+    db.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", values)

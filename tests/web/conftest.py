@@ -28,7 +28,7 @@ from engine.core.model import (
     Target,
 )
 from engine.core.owed import last_owed_ms
-from engine.core.revision import NOTHING, check_revision
+from engine.core.revision import NOTHING, Condition, check_revision
 from tests.web.api_client import Api
 
 NOW_MS = 1_796_040_000_000  # 2026-11-30T12:00:00Z
@@ -59,7 +59,7 @@ class MemorySchedules:
         self._runs = runs
 
     async def put(
-        self, draft: Draft, *, if_match: int | None = None, record: None = None
+        self, draft: Draft, *, if_match: Condition = None, record: None = None
     ) -> tuple[Schedule, bool]:
         if self.refusal is not None:
             raise self.refusal
@@ -102,7 +102,7 @@ class MemorySchedules:
         return results
 
     async def update(
-        self, name: str, change: Callable[[Schedule], Draft], *, if_match: int | None = None
+        self, name: str, change: Callable[[Schedule], Draft], *, if_match: Condition = None
     ) -> Schedule:
         schedule, _ = await self.put(change(await self.get(name)), if_match=if_match)
         return schedule
@@ -119,20 +119,20 @@ class MemorySchedules:
         page = [self.by_name[name] for name in names[:limit]]
         return page, names[limit - 1] if len(names) > limit else None
 
-    async def delete(self, name: str, *, if_match: int | None = None) -> None:
+    async def delete(self, name: str, *, if_match: Condition = None) -> None:
         schedule = await self.get(name)
         check_revision(if_match, schedule.revision)
         del self.by_name[name]
 
-    async def pause(self, name: str, pause: Pause, *, if_match: int | None = None) -> Schedule:
+    async def pause(self, name: str, pause: Pause, *, if_match: Condition = None) -> Schedule:
         draft = Draft(definition=(await self.get(name)).definition, paused=True, pause=pause)
         return (await self.put(draft, if_match=if_match))[0]
 
-    async def resume(self, name: str, *, if_match: int | None = None) -> Schedule:
+    async def resume(self, name: str, *, if_match: Condition = None) -> Schedule:
         draft = Draft(definition=(await self.get(name)).definition, paused=False)
         return (await self.put(draft, if_match=if_match))[0]
 
-    async def trigger(self, name: str, *, if_match: int | None = None, record: None = None) -> Run:
+    async def trigger(self, name: str, *, if_match: Condition = None, record: None = None) -> Run:
         check_revision(if_match, (await self.get(name)).revision)
         run = planned(name, self._clock.ms + 1, trigger=RunTrigger.MANUAL)
         self._runs.rows.append((run, []))
@@ -153,7 +153,7 @@ class MemoryBackfills:
         from_ms: int,
         to_ms: int,
         dry_run: bool,
-        if_match: int | None = None,
+        if_match: Condition = None,
         record: None = None,
     ) -> Backfill:
         check_revision(if_match, (await self._schedules.get(name)).revision)

@@ -105,3 +105,21 @@ def test_the_schedule_behind_it_is_not_among_the_schedules(node: Node):
         ("POST", ":pause"),
     ):
         assert node.ask(method, f"/v1/schedules/sch_notices{path}", key=key).status == 404, path
+
+
+def test_a_target_is_no_schedule_of_the_quota(node: Node):
+    admin, path = node.keys["acme", Scope.ADMIN], "/v1/tenants/acme"
+    schedule = {"every": 60, "target": {"url": "http://h.example/"}}
+    node.ask("PUT", path, key=admin, body={"schedules_max": 1})
+
+    def put(name: str) -> int:
+        key = node.keys["acme", Scope.WRITE]
+        return node.ask("PUT", f"/v1/schedules/{name}", key=key, body=schedule).status
+
+    assert ask(node, "PUT", ALERTS).status == 201
+    assert [put("a"), put("b")] == [201, 409]
+    assert node.ask("GET", path, key=admin).json["schedules"] == 1
+    assert ask(node, "DELETE").status == 204
+    assert [put("b"), put("a")] == [409, 200]
+    assert ask(node, "PUT", ALERTS).status == 201, "with no room for a schedule"
+    assert node.ask("GET", path, key=admin).json["schedules"] == 1

@@ -174,6 +174,18 @@ def test_a_key_is_shown_again_and_kept_nowhere(node, tmp_path):
     assert other != text
 
 
+def test_a_key_that_was_revoked_is_shown_no_more(node):
+    asked = {"tenant": "globex", "scope": "write"}
+    first = post(node, "/v1/keys", asked, once="a-1")
+    key = node.keys["acme", Scope.ADMIN]
+    assert node.ask("DELETE", f"/v1/keys/{first.json['id']}", key=key).status == 204
+    again = post(node, "/v1/keys", asked, once="a-1")
+    assert (again.status, again.json["code"]) == (409, "conflict")
+    assert first.json["key"].split("_")[2] not in again.text
+    assert node.ask("GET", "/v1/schedules", key=first.json["key"]).status == 401
+    assert post(node, "/v1/keys", asked, once="a-2").status == 201
+
+
 def test_a_credential_is_in_no_answer_that_is_kept(node, tmp_path):
     canary = "Bearer canary-of-acme-0123456789"
     asked = UNNAMED | {"target": {**TARGET, "headers": {"Authorization": canary}}}

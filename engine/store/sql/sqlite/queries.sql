@@ -1244,13 +1244,13 @@ SELECT group_concat(json_array(timetable_id, after, until, tenant, url, schedule
   GROUP BY 1, 2, 3, 4, 5);
 
 -- name: count_new_schedule
--- Of no effect when the tenant has as many as it may have.
-INSERT INTO tenant (name, created_at, schedules) VALUES (:tenant, :now, 1)
-ON CONFLICT (name) DO UPDATE SET schedules = schedules + 1
-WHERE schedules < coalesce(schedules_max, :default_max);
+-- Of no effect when the tenant has as many as it may have. `:counts` is 0 for that of its notices.
+INSERT INTO tenant (name, created_at, schedules) VALUES (:tenant, :now, :counts)
+ON CONFLICT (name) DO UPDATE SET schedules = schedules + :counts
+WHERE schedules + :counts <= max(schedules, coalesce(schedules_max, :default_max));
 
 -- name: count_deleted_schedule
-UPDATE tenant SET schedules = schedules - 1 WHERE name = ?;
+UPDATE tenant SET schedules = schedules - :counts WHERE name = :tenant;
 
 -- name: put_tenant
 -- Revisions begin at the instant of birth: nobody's who was deleted and made again repeat. (A change takes
@@ -1317,7 +1317,8 @@ ON CONFLICT (tenant) DO UPDATE SET oldest = excluded.oldest, newest = excluded.n
 
 -- name: fault_tenants_with_another_number_of_schedules_than_is_said
 SELECT count(*) FROM tenant t WHERE t.schedules <>
-  (SELECT count(*) FROM schedule s WHERE s.tenant = t.name AND s.deleted_at IS NULL);
+  (SELECT count(*) FROM schedule s
+   WHERE s.tenant = t.name AND s.deleted_at IS NULL AND s.name <> 'sch_notices');
 
 -- name: fault_schedules_of_a_tenant_that_is_not_there
 SELECT count(*) FROM schedule s WHERE NOT EXISTS (SELECT 1 FROM tenant t WHERE t.name = s.tenant);
