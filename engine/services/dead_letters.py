@@ -27,8 +27,7 @@ RUNS_AT_ONCE = 250
 longer; and the loop computes the due times of a part in 1 ms."""
 
 RUNS_GROUPED_MAX = 100_000
-"""Failed runs of a tenant that are grouped, the newest ones: some 0.7 s beside the loop. Those of
-others are passed over, or whoever fails most would hide everybody else's."""
+"""Failed runs of a tenant that are grouped, the newest ones: some 0.7 s beside the loop."""
 
 _BEGINNING: RunKey = (-(2**62), 0)
 """Before any run."""
@@ -52,7 +51,7 @@ class DeadLetterStore(Protocol):
     ) -> tuple[int, RunKey | None]:
         """Count a page of those before `before`, newest first, into groups.
 
-        How many were the tenant's, and before which to go on.
+        How many they were, and before which to go on.
         """
         ...
 

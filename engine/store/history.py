@@ -81,7 +81,7 @@ def list_runs(
     None at the end. There may be fewer, or none, and still more to come: they are those of a slice
     of history, whatever is in it.
     """
-    of_schedule = "" if which.schedule_id is None else "_of_schedule"
+    runs = _named_for(which)
     values = {
         "tenant": which.tenant,
         "public_id": which.schedule_id,
@@ -92,14 +92,21 @@ def list_runs(
         "looked_at": LISTED_SLICE_RUNS,
         "limit": min(limit, LISTED_AT_ONCE),
     }
-    end: RunKey | None = db.execute(SQL[f"slice_of_runs_end{of_schedule}"], values).fetchone()
+    end: RunKey | None = db.execute(SQL[f"slice_of_{runs}_end"], values).fetchone()
     values["begin"], values["begin_id"] = end or (values["from"], 0)
-    rows = named_rows(db, SQL[f"list_runs{of_schedule}"], values)
+    rows = named_rows(db, SQL[f"list_{runs}"], values)
     if len(rows) == values["limit"]:
         end = (rows[-1]["scheduled_for"], rows[-1]["schedule_id"])
-    elif end and not rows and not of_schedule:
+    elif end and not rows and runs == "runs":
         end = _next_of_tenant(db, which.tenant, end)
     return [run_of(row) for row in rows], end
+
+
+def _named_for(which: RunFilter) -> str:
+    """What the statements are called that go through what is asked for, and the least besides."""
+    if which.schedule_id is not None:
+        return "runs_of_schedule"
+    return "failed_runs" if which.state == State.FAILED else "runs"
 
 
 def _next_of_tenant(db: sqlite3.Connection, tenant: str, before: RunKey) -> RunKey | None:

@@ -62,11 +62,11 @@ _FILL = """
 WITH RECURSIVE turn (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM turn WHERE n < :runs - 1),
 owned (n, tenant) AS (SELECT n, iif(n % :one_in = 0, 'quiet', 'loud') FROM turn)
 INSERT INTO job_run (scheduled_for, schedule_id, fire_after, state, reason, trigger, target_id,
-  flow_id, attempt, first_attempt_at, ended_at)
+  flow_id, attempt, first_attempt_at, ended_at, failed_of)
 SELECT :from + n * 1000, s.id, :from + n * 1000,
   iif(n / :one_in % :failed_one_in, 'succeeded', 'failed'),
   iif(n / :one_in % :failed_one_in, NULL, 'attempts'), 'schedule', s.target_id, s.flow_id, 1,
-  :from + n * 1000, :from + n * 1000 + 5
+  :from + n * 1000, :from + n * 1000 + 5, iif(n / :one_in % :failed_one_in, NULL, o.tenant)
 FROM owned o CROSS JOIN schedule s ON s.tenant = o.tenant
   AND s.name = o.tenant || '-' || ((n % :one_in * 7 + n / :one_in) % :schedules)
 """

@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from engine.clock import SystemClock
 from engine.core.model import State
-from engine.store import RunFilter, history
+from engine.core.replay import Selection
+from engine.store import RunFilter, dead_letters, history
 from engine.store.database import prepare
 from engine.store.history import end_of, list_runs
+from engine.store.turns import Turns
+from engine.store.writer import Reader, Writer
 
 MINE, THEIRS = 7, 8
 SCHEDULE = (
@@ -26,6 +30,15 @@ RUN = (
     " flow_id) VALUES (?1, ?2, ?1, 'succeeded', 'schedule', 1, 1)"
 )
 
+FAIL = (
+    "UPDATE job_run SET state = 'failed', reason = 'final',"
+    " failed_of = (SELECT tenant FROM schedule s WHERE s.id = schedule_id)"
+)
+TARGET = (
+    "INSERT INTO target (id, digest, url, method, headers, body, body_kind, timeout_seconds)"
+    " VALUES (1, x'00', 'http://h.example/', 'POST', '[]', x'', 'none', 15)"
+)
+
 
 @pytest.fixture
 def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Connection]:
@@ -33,6 +46,7 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sqlite3.Conn
     monkeypatch.setattr(history, "LISTED_SLICE_RUNS", 10)
     prepare(tmp_path / "offbeat.db")
     with closing(sqlite3.connect(tmp_path / "offbeat.db", isolation_level=None)) as db:
+        db.execute(TARGET)
         db.execute(SCHEDULE, (MINE, "me"))
         db.execute(SCHEDULE, (THEIRS, "them"))
         db.executemany(RUN, [(instant, THEIRS) for instant in range(100)])
@@ -80,6 +94,31 @@ def test_what_is_others_is_passed_over(db: sqlite3.Connection) -> None:
     """By three leaps and not by eleven slices; a tenant without runs asks once."""
     assert slices(db, of("me")) == [[95], [], [50], [], [5]]
     assert slices(db, of("nobody")) == [[]]
+
+
+def test_failed_runs_are_found_however_many_others_have(db: sqlite3.Connection) -> None:
+    db.execute(FAIL)
+    assert slices(db, of("me", state=State.FAILED)) == [[95, 50, 5]]
+    assert listed(db, of("them", state=State.FAILED)) == list(range(99, -1, -1))
+    assert slices(db, of("me", state=State.FAILED, from_ms=6, to_ms=95)) == [[50]]
+    assert slices(db, of("nobody", state=State.FAILED)) == [[]]
+
+
+async def test_failed_runs_are_counted_however_many_others_have(
+    db: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "FAILED_PAGE_RUNS", 10)
+    monkeypatch.setattr(dead_letters, "HISTORY_PAGE_RUNS", 10)
+    db.execute(FAIL)
+    reader = Reader(tmp_path / "offbeat.db")
+    await reader.open()
+    reads = Turns(reader).of("me")
+    stored = dead_letters.SqliteDeadLetters(Writer(SystemClock(), tmp_path / "offbeat.db"), reads)
+    assert await stored.count("me", (2**62, 0), {}) == (3, None)
+    assert await stored.count("them", (2**62, 0), {}) == (10, (90, THEIRS))
+    found, end = await stored.find(Selection(tenant="me"), (-(2**62), 0))
+    assert ([letter.scheduled_for_ms for letter in found], end) == ([5, 50, 95], None)
+    await reader.close()
 
 
 def test_of_many_schedules_the_newest_runs_are_not_looked_up(

@@ -487,13 +487,15 @@ WHERE (scheduled_for, schedule_id) IN (SELECT value ->> 0, value ->> 1 FROM json
 
 -- name: end_waiting_run
 -- A run that never gets its attempt: skipped or expired.
-UPDATE job_run SET state = :state, reason = :reason, next_attempt_at = NULL, ended_at = :now
+UPDATE job_run SET state = :state, reason = :reason, next_attempt_at = NULL, ended_at = :now,
+  failed_of = CASE WHEN :state = 'failed' THEN (SELECT tenant FROM schedule s WHERE s.id = :schedule_id) END
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state IN ('planned', 'retry_wait');
 
 -- name: expire_claimed_run
 -- Its deadline went by while its claim was committed. No attempt was made, so none is counted.
 UPDATE job_run SET state = 'failed', reason = 'expired', attempt = attempt - 1,
-  attempt_started_at = NULL, first_attempt_at = :first_attempt_at, ended_at = :now
+  attempt_started_at = NULL, first_attempt_at = :first_attempt_at, ended_at = :now,
+  failed_of = (SELECT tenant FROM schedule s WHERE s.id = :schedule_id)
 WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id AND state = 'attempting'
   AND attempt = :number;
 
@@ -579,7 +581,8 @@ UPDATE job_run SET
   first_attempt_at = e.first_attempt_at, granted_from = granted_from + e.is_probe,
   ended_at = CASE WHEN e.state <> 'retry_wait' OR job_run.reason IS NOT NULL OR EXISTS
     (SELECT 1 FROM schedule s WHERE s.id = e.schedule_id AND s.deleted_at IS NOT NULL)
-    THEN e.ended_at END
+    THEN e.ended_at END,
+  failed_of = CASE WHEN e.state = 'failed' THEN (SELECT tenant FROM schedule s WHERE s.id = e.schedule_id) END
 FROM ended e
 WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
   AND job_run.state = 'attempting' AND job_run.attempt = e.number;
@@ -671,12 +674,18 @@ SELECT scheduled_for, schedule_id FROM job_run
 WHERE (scheduled_for, schedule_id) < (:before, :before_id) AND scheduled_for >= :from
 ORDER BY scheduled_for DESC, schedule_id DESC LIMIT 1 OFFSET :looked_at - 1;
 
--- name: slice_of_runs_end_of_schedule
+-- name: slice_of_runs_of_schedule_end
 SELECT r.scheduled_for, r.schedule_id
 FROM schedule s CROSS JOIN job_run r INDEXED BY job_run_schedule_idx ON r.schedule_id = s.id
 WHERE s.public_id = :public_id AND s.tenant = :tenant
   AND (r.scheduled_for, r.schedule_id) < (:before, :before_id) AND r.scheduled_for >= :from
 ORDER BY r.scheduled_for DESC LIMIT 1 OFFSET :looked_at - 1;
+
+-- name: slice_of_failed_runs_end
+-- Of a tenant's failed runs alone.
+SELECT scheduled_for, schedule_id FROM job_run INDEXED BY job_run_failed_idx
+WHERE failed_of = :tenant AND (scheduled_for, schedule_id) < (:before, :before_id) AND scheduled_for >= :from
+ORDER BY scheduled_for DESC, schedule_id DESC LIMIT 1 OFFSET :looked_at - 1;
 
 -- name: newest_run_of_tenant
 -- At most `:limit` schedules are looked at. `:before` is an instant.
@@ -702,6 +711,14 @@ WHERE s.public_id = :public_id AND s.tenant = :tenant AND (r.scheduled_for, r.sc
   AND r.scheduled_for >= :begin AND (:state IS NULL OR r.state = :state)
 ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
 
+-- name: list_failed_runs
+SELECT r.*, s.public_id, s.name, iif(r.granted_from, (SELECT a.started_at FROM attempt a
+  WHERE a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = 1), NULL) AS began_at
+FROM job_run r INDEXED BY job_run_failed_idx CROSS JOIN schedule s ON s.id = r.schedule_id
+WHERE r.failed_of = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
+  AND (r.scheduled_for, r.schedule_id) >= (:begin, :begin_id)
+ORDER BY r.scheduled_for DESC, r.schedule_id DESC LIMIT :limit;
+
 -- name: mark_cancelled_run
 -- Its attempt under way is not broken off; what it ends with finds the reason.
 UPDATE job_run SET reason = 'requested'
@@ -722,7 +739,7 @@ SELECT deleted_at, deadline_seconds FROM schedule WHERE id = ?;
 WITH replayed (scheduled_for, schedule_id, due) AS (
   SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:runs))
 UPDATE job_run SET state = :state, reason = NULL, next_attempt_at = max(e.due, fire_after),
-  granted_from = attempt, first_attempt_at = NULL, exclusive = 0, ended_at = NULL
+  granted_from = attempt, first_attempt_at = NULL, exclusive = 0, ended_at = NULL, failed_of = NULL
 FROM replayed e
 WHERE job_run.scheduled_for = e.scheduled_for AND job_run.schedule_id = e.schedule_id
   AND job_run.state IN (SELECT value FROM json_each(:states))
@@ -739,6 +756,12 @@ SELECT scheduled_for, schedule_id FROM job_run
 WHERE (scheduled_for, schedule_id) > (:after, :after_id) AND scheduled_for < :to
 ORDER BY scheduled_for, schedule_id LIMIT 1 OFFSET :limit - 1;
 
+-- name: history_page_end_of_failed
+-- The same of a tenant's failed runs alone.
+SELECT scheduled_for, schedule_id FROM job_run INDEXED BY job_run_failed_idx
+WHERE failed_of = :tenant AND (scheduled_for, schedule_id) > (:after, :after_id) AND scheduled_for < :to
+ORDER BY scheduled_for, schedule_id LIMIT 1 OFFSET :limit - 1;
+
 -- name: history_page_end_of_schedule
 SELECT scheduled_for, schedule_id FROM job_run INDEXED BY job_run_schedule_idx
 WHERE schedule_id = :schedule_id AND scheduled_for > :after AND scheduled_for < :to
@@ -747,11 +770,10 @@ ORDER BY scheduled_for LIMIT 1 OFFSET :limit - 1;
 -- name: list_failed
 -- The failed runs of such a page that are meant. `:labels` is a JSON object, all of which must be there.
 SELECT r.scheduled_for, r.schedule_id, s.public_id, s.deadline_seconds, s.deleted_at IS NOT NULL, t.url
-FROM job_run r CROSS JOIN schedule s ON s.id = r.schedule_id
+FROM job_run r INDEXED BY job_run_failed_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 JOIN target t ON t.id = r.target_id
-WHERE (r.scheduled_for, r.schedule_id) > (:after, :after_id)
-  AND (r.scheduled_for, r.schedule_id) <= (:until, :until_id)
-  AND r.state = 'failed' AND s.tenant = :tenant AND (:reason IS NULL OR r.reason = :reason)
+WHERE r.failed_of = :tenant AND (r.scheduled_for, r.schedule_id) > (:after, :after_id)
+  AND (r.scheduled_for, r.schedule_id) <= (:until, :until_id) AND (:reason IS NULL OR r.reason = :reason)
   AND NOT EXISTS (SELECT 1 FROM json_each(:labels) w WHERE NOT EXISTS
     (SELECT 1 FROM json_each(s.labels) l WHERE l.key = w.key AND l.value = w.value))
   AND (:outcome IS NULL OR :outcome = coalesce((SELECT outcome FROM attempt a WHERE a.number = r.attempt
@@ -775,21 +797,21 @@ WHERE r.schedule_id = :schedule_id AND r.scheduled_for > :after AND r.scheduled_
 ORDER BY r.scheduled_for;
 
 -- name: failed_page_end
--- Where a page of `limit` failed runs ends, newest first; no row when the rest fits in one.
+-- Where a page of `limit` failed runs of a tenant ends, newest first; no row when the rest fits in one.
 SELECT scheduled_for, schedule_id FROM job_run INDEXED BY job_run_failed_idx
-WHERE state = 'failed' AND (scheduled_for, schedule_id) < (:before, :before_id)
+WHERE failed_of = :tenant AND (scheduled_for, schedule_id) < (:before, :before_id)
 ORDER BY scheduled_for DESC, schedule_id DESC LIMIT 1 OFFSET :limit - 1;
 
 -- name: count_failures
--- Of such a page, a tenant's failed runs by schedule, target and end; `error` is the newest run's (of a
+-- Of such a page, the failed runs by schedule, target and end; `error` is the newest run's (of a
 -- query with max() SQLite takes other columns from the row that has it).
 SELECT t.url, r.reason, coalesce(a.outcome, 'none'), a.status, s.public_id, s.name, count(*),
   max(r.scheduled_for), a.error
 FROM job_run r INDEXED BY job_run_failed_idx CROSS JOIN schedule s ON s.id = r.schedule_id
 JOIN target t ON t.id = r.target_id
 LEFT JOIN attempt a ON a.scheduled_for = r.scheduled_for AND a.schedule_id = r.schedule_id AND a.number = r.attempt
-WHERE r.state = 'failed' AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
-  AND (r.scheduled_for, r.schedule_id) >= (:from, :from_id) AND s.tenant = :tenant
+WHERE r.failed_of = :tenant AND (r.scheduled_for, r.schedule_id) < (:before, :before_id)
+  AND (r.scheduled_for, r.schedule_id) >= (:from, :from_id)
 GROUP BY r.schedule_id, r.target_id, r.reason, a.outcome, a.status
 ORDER BY max(r.scheduled_for) DESC;
 
@@ -1026,6 +1048,10 @@ SELECT count(*) FROM job_run WHERE state = 'planned' AND next_attempt_at IS NULL
 -- name: fault_finished_runs_with_a_due_time
 SELECT count(*) FROM job_run
 WHERE state IN ('succeeded', 'failed', 'skipped', 'cancelled') AND next_attempt_at IS NOT NULL;
+
+-- name: fault_failed_runs_that_their_tenant_does_not_find
+SELECT count(*) FROM job_run r JOIN schedule s ON s.id = r.schedule_id
+WHERE r.failed_of IS NOT iif(r.state = 'failed', s.tenant, NULL);
 
 -- name: fault_runs_due_before_their_fire_time
 SELECT count(*) FROM job_run WHERE next_attempt_at < fire_after;
