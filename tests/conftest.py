@@ -1,6 +1,10 @@
 """Settings for every test."""
 
-from collections.abc import Iterator
+import faulthandler
+import signal
+import sys
+from collections.abc import Generator, Iterator
+from typing import NoReturn
 
 import pytest
 import structlog
@@ -10,6 +14,27 @@ from hypothesis import settings
 # deadline for one example: the machine is shared, and timings belong to the benchmarks.
 settings.register_profile("offbeat", derandomize=True, deadline=None)
 settings.load_profile("offbeat")
+
+TEST_SECONDS_MAX = 400
+"""Of a test with its fixtures: several times what the longest takes on a crowded machine.
+
+What waits for something that never comes fails by then, says where each thread was, and lets its
+fixtures end their processes; pytest's own `faulthandler_timeout` ends what cannot even do that."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    signal.signal(signal.SIGALRM, _fail)
+    signal.alarm(TEST_SECONDS_MAX)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+
+
+def _fail(number: int, frame: object) -> NoReturn:
+    faulthandler.dump_traceback(file=sys.__stderr__)
+    pytest.fail(f"it waited for ever, or for more than {TEST_SECONDS_MAX} s")
 
 
 @pytest.fixture(autouse=True)

@@ -4,15 +4,20 @@ import asyncio
 import io
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 
 from engine.web.application import create_app
 from engine.web.server import Listener, start_server
 from tests.web.described import check_described
+
+T = TypeVar("T")
+
+WAIT_SECONDS_MAX = 30.0
+"""For what takes milliseconds when nothing is broken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +70,7 @@ class Api:
         **json_body: Any,
     ) -> Answer:
         """`json=` sends that value as JSON; `data=` sends bytes, or what an iterator yields."""
-        return self._runner.run(self._request(method, path, data, dict(headers or {}), json_body))
+        return self._run(self._request(method, path, data, dict(headers or {}), json_body))
 
     def get(self, path: str, **rest: Any) -> Answer:
         return self.request("GET", path, **rest)
@@ -82,19 +87,22 @@ class Api:
 
     def raw(self, data: bytes) -> bytes:
         """Send bytes on a new connection and read until the server closes it."""
-        return self._runner.run(self._raw(data))
+        return self._run(self._raw(data))
 
     def send_then_read(self, data: bytes) -> bytes:
         """As `raw`, but there is hardly room for an answer before all is sent."""
-        return self._runner.run(self._send_then_read(data))
+        return self._run(self._send_then_read(data))
 
     def head(self, data: bytes) -> bytes:
         """Send bytes on a new connection; the head of the answer, after which it is given up."""
-        return self._runner.run(self._head(data))
+        return self._run(self._head(data))
 
     def hang_up(self, data: bytes) -> None:
         """Send bytes on a new connection and close it without reading."""
-        self._runner.run(self._hang_up(data))
+        self._run(self._hang_up(data))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(asyncio.wait_for(work, WAIT_SECONDS_MAX))
 
     def close(self) -> None:
         self._runner.run(self._server.stop())

@@ -10,6 +10,7 @@ import pytest
 from engine.web import connection, connection_limits, ndjson
 from engine.web.application import create_app
 from engine.web.server import CONNECTION_SETTINGS, Listener, start_server
+from tests.web.api_client import WAIT_SECONDS_MAX
 from tests.web.conftest import MemoryEngine
 
 HELD_MAX = 3
@@ -44,7 +45,7 @@ def serve(engine: MemoryEngine) -> Iterator:
                     writer.close()
                 await server.stop()
 
-        return asyncio.run(main())
+        return asyncio.run(asyncio.wait_for(main(), WAIT_SECONDS_MAX))
 
     return serve
 

@@ -12,6 +12,7 @@ import pytest
 
 from engine.core.access import Scope
 from engine.web import events
+from tests.web.api_client import WAIT_SECONDS_MAX
 from tests.web.keyed import Node, keyed_node
 
 PLAIN = {"every": 86_400, "target": {"url": "http://h.example/"}}
@@ -57,7 +58,11 @@ def node(tmp_path: Path) -> Iterator[Node]:
 async def listening(node: Node, tenant: str, scope: Scope, query: str = "", **headers: str):
     headers["Authorization"] = f"Bearer {node.keys[tenant, scope]}"
     url = f"{node.url}/v1/events{query}"
-    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as response:
+    async with (
+        asyncio.timeout(WAIT_SECONDS_MAX),
+        aiohttp.ClientSession() as session,
+        session.get(url, headers=headers) as response,
+    ):
         assert response.status == 200
         yield Client(response)
 
@@ -184,8 +189,9 @@ def test_a_client_that_left_leaves_its_place(node: Node, monkeypatch: pytest.Mon
         async with listening(node, "acme", Scope.READ) as client:
             await client.block()
             during = streams(node)
-        while streams(node):  # noqa: ASYNC110  # What sets it is in the server.
-            await asyncio.sleep(0)
+        async with asyncio.timeout(WAIT_SECONDS_MAX):
+            while streams(node):  # noqa: ASYNC110  # What sets it is in the server.
+                await asyncio.sleep(0)
         return during
 
     assert node.run(main()) == 1

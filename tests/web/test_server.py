@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import ConfigError
 from engine.web.application import create_app
 from engine.web.server import CONNECTION_SETTINGS, SHUTDOWN_SECONDS, Listener, start_server
+from tests.web.api_client import WAIT_SECONDS_MAX
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def serve(engine):
             finally:
                 await server.stop()
 
-        return asyncio.run(main())
+        return asyncio.run(asyncio.wait_for(main(), WAIT_SECONDS_MAX))
 
     return serve
 
