@@ -28,8 +28,12 @@ REQUESTS = 500
 
 SEED = 20_261_130
 OPERATIONS = operations()
+HOUR = timedelta(hours=1)
 SHARED = {"progress", "master_key", "timetable", "downtime", "herd_record"}
 """Tables of the node's: nothing in them is one tenant's."""
+
+LOOK_AHEAD = {"/v1/herd/forecast", "/v1/herd/what-if"}
+"""From now on, if nothing is said."""
 
 OWN = "SELECT id FROM schedule WHERE tenant = :tenant"
 
@@ -64,14 +68,18 @@ def words_of(owned: Owned, operation: Operation, seed: int) -> dict[str, Any]:
         "bin": 60,
         "types": "runs",
         "limit": chance.choice([1, 2, 1_000]),
-        "from": (hour - timedelta(hours=1)).isoformat(timespec="seconds"),
-        "to": (hour + timedelta(hours=2)).isoformat(timespec="seconds"),
+        "from": None if operation.path in LOOK_AHEAD else text_of(hour - HOUR),
+        "to": text_of(hour + 2 * HOUR),
         "If-Match": chance.choice([*owned.etags, "*"]),
         "If-None-Match": "*",
         "Idempotency-Key": chance.choice(owned.keys),
         "Last-Event-ID": owned.event_id,
     }
     return {**words, either: None}
+
+
+def text_of(instant: datetime) -> str:
+    return instant.isoformat(timespec="seconds")
 
 
 def is_about_spare(operation: Operation, seed: int) -> bool:
@@ -169,6 +177,43 @@ def test_a_thousand_requests_for_anothers_find_and_change_nothing(tmp_path: Path
         assert rows_of(tmp_path / "data" / "offbeat.db", victim) == before, f"seed {SEED}"
     assert {operation.route for operation in OPERATIONS} == asked.keys()
     assert min(statuses[status] for status in (200, 403, 404)) >= REQUESTS // 10, statuses
+
+
+def test_a_tenants_figures_are_what_they_would_be_if_it_were_alone(tmp_path: Path):
+    hour = datetime.now(UTC).replace(minute=0, second=0)
+    with keyed_node(tmp_path, answer=answer) as node:
+        make_all(node, "acme")
+        alone = figures_of(node, hour)
+        make_all(node, "globex")
+        assert figures_of(node, hour) == alone
+    assert len(alone) >= 10
+    assert '"schedules":7' in alone["GET /v1/audit"]
+    assert '"selected_schedules":5' in alone["POST /v1/herd/what-if"]
+
+
+def figures_of(node: Node, hour: datetime) -> dict[str, str]:
+    """What acme reads of all it has, over hours that are whole and do not begin now."""
+    words = {"rate": 50, "bin": 60}
+    ahead = words | {"from": text_of(hour + 2 * HOUR), "to": text_of(hour + 3 * HOUR)}
+    behind = words | {"from": text_of(hour - HOUR), "to": text_of(hour)}
+    return {
+        operation.route: send(
+            node,
+            operation.request(
+                ahead if operation.path in LOOK_AHEAD else behind, ahead.__contains__
+            ),
+            node.keys["acme", Scope.WRITE],
+        ).text
+        for operation in OPERATIONS
+        if is_figure(operation)
+    }
+
+
+def is_figure(operation: Operation) -> bool:
+    """Whether it reads something that a tenant has one of; the stream is that of the moment."""
+    reads = operation.method == "GET" or operation.path in LOOK_AHEAD
+    is_own = operation.needs in (Scope.READ, Scope.WRITE) and operation.place is None
+    return reads and is_own and operation.path not in {"/metrics", "/v1/events"}
 
 
 def test_a_cursor_of_runs_tells_nothing_of_others(tmp_path: Path):
