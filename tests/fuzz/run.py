@@ -9,6 +9,7 @@ import gc
 import sys
 import tempfile
 import time
+from itertools import count
 from pathlib import Path
 
 import atheris
@@ -17,13 +18,17 @@ INPUT_SECONDS_MAX = 0.05
 """Of CPU for one input."""
 
 INPUT_BYTES_MAX = 2_048
-"""As long as a URL; longer than anything that is read a character at a time."""
+"""As long as a URL, of those that are found byte by byte."""
+
+GROWN_EVERY = 20
+"""Of these, every so many is made as long as any that gets so far (`growth.py`)."""
 
 
 def main(name: str, runs: str, seed: str) -> None:
     """Fuzz one target; the process's exit code says whether it held."""
     with atheris.instrument_imports(include=["engine", "croniter", "idna"]):
         # Imported here, to be instrumented.
+        from tests.fuzz.growth import grown  # noqa: PLC0415
         from tests.fuzz.targets import SEEDS, TARGETS  # noqa: PLC0415
 
     target = TARGETS[name]
@@ -33,11 +38,17 @@ def main(name: str, runs: str, seed: str) -> None:
     gc.freeze()
     gc.disable()
 
+    turns = count(1)
+
     def one(data: bytes) -> None:
+        if next(turns) % GROWN_EVERY == 0:
+            data = grown(target, data)
         started = time.thread_time()
         target(data)
         seconds = time.thread_time() - started
-        assert seconds < INPUT_SECONDS_MAX, f"{seconds * 1_000:.0f} ms for {data!r}"
+        assert seconds < INPUT_SECONDS_MAX, (
+            f"{seconds * 1_000:.0f} ms for {len(data):,} bytes: {data[:500]!r}"
+        )
 
     with tempfile.TemporaryDirectory() as corpus:
         for i, text in enumerate(SEEDS[target]):

@@ -191,6 +191,26 @@ def test_a_tenants_figures_are_what_they_would_be_if_it_were_alone(tmp_path: Pat
     assert '"selected_schedules":5' in alone["POST /v1/herd/what-if"]
 
 
+def test_a_failure_is_told_to_the_tenant_whose_run_it_was(tmp_path: Path):
+    with keyed_node(tmp_path, answer=answer) as node:
+        for tenant in TENANTS:
+            make_all(node, tenant)
+        for tenant in TENANTS:
+            runs = node.ask("GET", "/v1/runs?limit=1000", key=node.keys[tenant, Scope.READ]).json
+            notices = [run for run in runs["data"] if run["trigger"] == "notice"]
+            assert [run["state"] for run in notices] == ["succeeded"] * 2
+
+
+def test_secrets_are_rotated_from_ones_own_version_on(tmp_path: Path):
+    with keyed_node(tmp_path) as node:
+        acme, globex = (node.keys[tenant, Scope.WRITE] for tenant in TENANTS)
+        for action in ("rotate", "retire", "rotate"):
+            node.ask("POST", f"/v1/secrets:{action}", key=acme)
+        answer = node.ask("POST", "/v1/secrets:rotate", key=globex)
+        assert answer.status == 200, answer.text
+        assert len(node.ask("GET", "/v1/secrets", key=acme).json["data"]) == 2
+
+
 def figures_of(node: Node, hour: datetime) -> dict[str, str]:
     """What acme reads of all it has, over hours that are whole and do not begin now."""
     words = {"rate": 50, "bin": 60}
