@@ -141,6 +141,7 @@ class Engine:
         self.log = log
         self.program: Sequence[str | Path] = (sys.executable, "-m", "engine")
         self.environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]}
+        self.key: str | None = None
         self.calls: list[Call] = []
         self.kills: list[int] = []
         self.absences: list[tuple[int, int]] = []
@@ -210,6 +211,8 @@ class Engine:
         try:
             body = None if document is None else json.dumps(document)
             headers = {"Content-Type": "application/json"} if body else {}
+            if self.key is not None:
+                headers["Authorization"] = f"Bearer {self.key}"
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
             text = answer.read()
