@@ -159,8 +159,12 @@ class Dispatcher:
         await self._expire_late()
         taken_ms, monotonic_ms = self._clock.now_ms(), self._clock.monotonic_ms()
         runs = self._take(monotonic_ms)
+        if early := [run for run in runs if run.due_ms > taken_ms]:
+            # The calendar was set back since they became due.
+            self._waiting.wait_again(early, monotonic_ms)
+            runs = [run for run in runs if run.due_ms <= taken_ms]
         if not runs:
-            return 0
+            return len(early)
         try:
             claimed = await self._journal.claim(runs, taken_ms)
         except Unavailable:

@@ -305,6 +305,12 @@ class Waiting:
             self._of_flow[run.flow_id] = self._of_flow.get(run.flow_id, 0) + 1
             self._push(run)
 
+    def wait_again(self, runs: Iterable[HeldRun], now_ms: int) -> None:
+        """Undo a `take` of runs that are not due any more."""
+        for run in sorted(runs):
+            self.withdraw(run, now_ms)
+            self.hold((run,))
+
     def withdraw(self, run: HeldRun, now_ms: int) -> None:
         """A taken run gets no attempt: its flow's place is free again."""
         self._queue.end(run, self._flows[run.flow_id], None, now_ms)

@@ -31,6 +31,25 @@ def test_c33_a_clock_set_back_fires_nothing_twice_and_nothing_late(directory: Pa
     simulate(main, directory, "2026-11-30T12:01:00Z")
 
 
+@pytest.mark.parametrize("back_ms", [500, 2_500, HOUR_MS])
+def test_c33_what_waits_for_tokens_while_the_clock_is_set_back_goes_out_once_and_not_early(
+    directory: Path, back_ms: int
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine(rate=20) as engine:
+            for number in range(100):
+                await put(engine, f"s{number}", at="2026-11-30T12:01:00Z")
+            await world.until("2026-11-30T12:01:00.400Z")
+            assert 0 < len(world.ledger) < 100
+            before = len(world.ledger)
+            world.clock.step(-back_ms)
+            await world.clock.run_for(back_ms + 10_000)
+        assert min(at_ms for at_ms, _ in world.ledger) >= parse_instant("2026-11-30T12:01:00Z")
+        assert before < len({sent.name for sent in world.sent()}) == len(world.ledger) == 100
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
 @pytest.mark.parametrize(("policy", "late"), [("skip", []), ("latest", ["2026-12-01T11:10:00Z"])])
 def test_c33_a_clock_set_forward_by_a_day_is_a_day_of_misses(
     directory: Path, policy: str, late: list[str]
