@@ -281,10 +281,11 @@ class Monitor:
         under_way = [herd for herd in self._herds.values() if herd.instant_ms < now_ms]
         largest = max(under_way, key=lambda herd: herd.runs, default=None)
         if largest is not None and largest.runs > self._burst:
-            return self._sight(largest, now_ms)
-        minute_ms = now_ms // 1_000 * 1_000 - LAST_MINUTE_SECONDS * 1_000
-        figures = self._curves.window(minute_ms, seconds=LAST_MINUTE_SECONDS, now_ms=now_ms)
-        sight = self._judged(figures, now_ms)
+            sight = self._sight(largest, now_ms)
+        else:
+            minute_ms = now_ms // 1_000 * 1_000 - LAST_MINUTE_SECONDS * 1_000
+            figures = self._curves.window(minute_ms, seconds=LAST_MINUTE_SECONDS, now_ms=now_ms)
+            sight = self._judged(figures, now_ms)
         # What a herd was does not depend on doors; what goes on now does.
         shut = self._waiting.shut
         return sight if shut is None else replace(sight, verdict=behind(shut, sight.verdict))

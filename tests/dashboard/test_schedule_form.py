@@ -134,7 +134,6 @@ def test_what_would_be_refused_is_said_at_its_fields_and_not_in_the_console(
         page.get_by_label("Cron expression").fill("61 * * * *")
         expect(page.locator("[data-field=cron] .fault")).not_to_be_empty()
         page.get_by_text("It would be refused: Cron expression.").wait_for()
-        # A member within one: the spread of waits is not the schedule's jitter.
         page.get_by_text("More rules").click()
         page.get_by_label("Each wait is longer by").fill("11")
         page.get_by_role("button", name="Create").click()

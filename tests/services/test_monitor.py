@@ -213,6 +213,21 @@ def test_a_backlog_that_is_downstream_names_the_flow_behind_a_breaker_first(worl
     assert "Look for slow receivers" in verdict.advice
 
 
+def test_a_herd_that_waits_behind_a_breaker_names_its_flow_while_it_is_under_way(
+    world: World,
+) -> None:
+    smear(world, TOP_MS, 200, 60)
+    world.ready, world.oldest_due_ms = 6_000, TOP_MS
+    world.shut = Shut(runs=6_000, flows=1, key="h.example:443", tenant=None)
+    world.until(TOP_MS + 30_000)
+    verdict = world.monitor.current().verdict
+    assert verdict.name == VerdictName.DOWNSTREAM
+    assert verdict.sentence.startswith("6,000 due runs wait behind the breaker of flow h.example")
+    world.until(TOP_MS + 80_000)
+    [record] = [record for record in world.records.kept if record.instant_ms == TOP_MS]
+    assert record.sentence.startswith("Due runs waited")
+
+
 @pytest.mark.parametrize(("ready", "verdict"), [(101, "downstream"), (100, "quiet")])
 def test_more_than_a_burst_waiting_beside_free_tokens_is_seen(
     world: World, ready: int, verdict: str

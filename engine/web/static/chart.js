@@ -120,8 +120,8 @@ function drawRate(plot, rate) {
   ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
   ctx.restore();
-  const left = bbox.left + 6 * devicePixelRatio;
-  write(plot, `${count(rate)}/s can leave`, left, y - 5 * devicePixelRatio, "--bad", "left");
+  const right = bbox.left + bbox.width - 6 * devicePixelRatio; // At the left is now.
+  write(plot, `${count(rate)}/s can leave`, right, y - 5 * devicePixelRatio, "--bad", "right");
 }
 
 /** Above each peak that does not fit, how tall it is; of neighbours, the tallest. */

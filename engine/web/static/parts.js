@@ -115,7 +115,7 @@ export function button(text, act, place, attributes = {}) {
 }
 
 /** Ask before what cannot be undone; resolves to whether to go on. */
-export function confirmed(question, explanation, verb) {
+export function confirmed(question, explanation, verb, kind = "") {
   const dialog = h(
     "dialog",
     { "aria-label": question },
@@ -127,7 +127,7 @@ export function confirmed(question, explanation, verb) {
       h(
         "div",
         { class: "row" },
-        h("button", { value: "yes", class: "primary" }, verb),
+        h("button", { value: "yes", class: `primary ${kind}` }, verb),
         h("button", { value: "", autofocus: true }, "Cancel"),
       ),
     ),
@@ -173,4 +173,4 @@ export const scheduleLink = (name) => link(["schedules", name], name);
 const described = (pairs) => pairs.filter(([, is]) => is !== null && is !== undefined && is !== "");
 
 const figure = ([value, unit, what]) =>
-  h("div", {}, h("dt", {}, what), h("dd", {}, value, unit && h("small", {}, ` ${unit}`)));
+  h("div", {}, h("dt", {}, what), h("dd", {}, value, unit && [" ", h("small", {}, unit)]));

@@ -78,7 +78,7 @@ function headOf(found, said, refresh) {
   const deleting = async () => {
     const about =
       "Its runs that have not ended are cancelled. Made again under its name, it is the same schedule.";
-    if (!(await confirmed(`Delete ${found.name}?`, about, "Delete"))) return;
+    if (!(await confirmed(`Delete ${found.name}?`, about, "Delete", "danger"))) return;
     await remove(at(""));
     location.hash = pathTo("schedules");
   };

@@ -176,8 +176,6 @@ const faultsBy = (element, errors) =>
 /** The field that a pointer is about: /target/headers/X-Team is the headers'. */
 function fieldOf(element, pointer) {
   const parts = pointer.split("/").slice(1);
-  const whole = parts.join("_");
-  if (element.elements[whole]) return whole;
   if (["json", "body_base64"].includes(parts[1])) return "body";
   return parts.find((part) => part !== "target" && element.elements[part]) ?? pointer;
 }

@@ -5,6 +5,7 @@ import { counted } from "../format.js";
 import { badge, empty, tone } from "../parts.js";
 import { faultsOf, mayWrite } from "../status.js";
 
+const OF_TIMETABLES = new Set(["alignment", "volume"]); // The others are not theirs to mend.
 const NAMED_MAX = 5; // Of the timetables that a verdict is about.
 
 export function verdicts({ monitor, forecast, status }) {
@@ -55,7 +56,7 @@ const verdictOf = (span, verdict, { sentence, advice, timetables = [] }) =>
     h("h2", { class: "row" }, `${span}: `, badge(verdict)),
     h("p", {}, readable(sentence)),
     toDo(readable(advice)),
-    ["warn", "bad"].includes(tone(verdict)) && timetables.length > 0 && named(timetables),
+    OF_TIMETABLES.has(verdict) && timetables.length > 0 && named(timetables),
   );
 
 const toDo = (...words) =>
