@@ -11,15 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NoReturn
 
+from engine.core.echoes import without_echoes
 from engine.core.errors import Fault, Invalid
 from engine.core.fields import member_pointer
 from engine.core.flow import default_key
 from engine.core.model import Draft, Outcome, Schedule, Target
 
 MASK = "********"
-
-ECHO_LENGTH_MIN = 8
-"""Shorter texts are no secrets, and are in answers for other reasons."""
 
 _CREDENTIAL = re.compile(
     r"authorization|cookie|password|secret|token|credential|(^|[-_])(auth|key)s?($|[-_])|apikey"
@@ -92,12 +90,9 @@ def kept_target(target: Target, previous: Target | None) -> Target:
 def without_credentials(outcome: Outcome, target: Target) -> Outcome:
     """`outcome` without the credentials of an opened target, which some receivers echo."""
     names = {name for name, _ in target.sealed}
-    response = outcome.response
-    for value in (value for name, value in target.headers if name in names):
-        for part in (value, value.rpartition(" ")[2]):  # `Bearer TOKEN`, or the token alone.
-            if len(part) >= ECHO_LENGTH_MIN:
-                response = response.replace(part.encode(), MASK.encode())
-    return outcome if response == outcome.response else outcome._replace(response=response)
+    values = [value for name, value in target.headers if name in names]
+    kept = without_echoes(outcome.response, values, mask=MASK.encode(), is_cut=outcome.response_cut)
+    return outcome if kept == outcome.response else outcome._replace(response=kept)
 
 
 def _refuse(names: list[str], detail: str) -> NoReturn:

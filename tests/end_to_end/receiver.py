@@ -11,6 +11,7 @@ attempt, so that a run of a test fails the same way again:
 * `status=500,500,200`: one for each attempt, the last one for all that follow (default 200);
 * `fail=20`: this many in a hundred attempts get 503; `drop=5`: this many get no answer at all;
 * `delay_ms=300`: up to so long before the answer;
+* `echo=raw`: the answer repeats the request's headers, as they came or in the words of `ECHOES`;
 * `hold=1`: no answer before somebody asks for `/release` (which is not in the ledger).
 """
 
@@ -20,13 +21,29 @@ import os
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from urllib.parse import parse_qsl, urlsplit
+from html import escape
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 HEAD_BYTES_MAX = 2**16
 """Of a request line and its headers: more than any engine of ours sends."""
+
+
+Headers = list[tuple[str, str]]
+
+ECHOES: Mapping[str, Callable[[Headers], str]] = {
+    "raw": lambda headers: "".join(f"{name}: {value}\n" for name, value in headers),
+    "values": lambda headers: " ".join(word for _, value in headers for word in value.split()),
+    "json": lambda headers: json.dumps(dict(headers)),
+    "nested": lambda headers: json.dumps({"got": json.dumps(json.dumps(dict(headers)))}),
+    "url": urlencode,
+    "html": lambda headers: escape(json.dumps(dict(headers))),
+    "base64": lambda headers: b64encode(json.dumps(headers).encode()).decode(),
+    "hex": lambda headers: json.dumps(headers).encode().hex(),
+    "escaped": lambda headers: "".join(f"\\u{ord(c):04x}" for _, v in headers for c in v + " "),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +52,7 @@ class Received:
 
     method: str
     target: str
-    headers: list[tuple[str, str]]
+    headers: Headers
     body: bytes
 
     def header(self, name: str) -> str:
@@ -54,21 +71,21 @@ class Receiver:
         """Answer one connection's requests until the other end has had enough."""
         try:
             while (request := await _read(reader)) is not None:
-                status = await self._answer(request)
-                if status is None:
+                answer = await self._answer(request)
+                if answer is None:
                     break
-                writer.write(f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode())
+                writer.write(answer)
         except ConnectionError:
             pass
         finally:
             writer.transport.abort()
 
-    async def _answer(self, request: Received) -> int | None:
-        """The status to send, when it is time; None: none."""
+    async def _answer(self, request: Received) -> bytes | None:
+        """What to send, when it is time; None: nothing."""
         address = urlsplit(request.target)
         if address.path == "/release":
             self._released.set()
-            return 204
+            return _response(204, request, None)
         wishes = dict(parse_qsl(address.query))
         luck = sha256(
             f"{request.header('idempotency-key')}|{request.header('x-attempt')}".encode()
@@ -78,7 +95,7 @@ class Receiver:
         if "hold" in wishes:
             await self._released.wait()
         await asyncio.sleep(int(wishes.get("delay_ms", 0)) / 1_000 * luck[2] / 256)
-        return status
+        return None if status is None else _response(status, request, wishes.get("echo"))
 
     def _record(self, request: Received, path: str, status: int | None) -> None:
         line = {
@@ -90,6 +107,15 @@ class Receiver:
             "status": status,
         }
         os.write(self._ledger, json.dumps(line).encode() + b"\n")
+
+
+def _response(status: int, request: Received, echo: str | None) -> bytes:
+    if echo is None:
+        return f"HTTP/1.1 {status} Told\r\nContent-Length: 0\r\n\r\n".encode()
+    body = ECHOES[echo](request.headers).encode("latin-1")
+    told = request.header("authorization")
+    head = f"HTTP/1.1 {status} You sent {told}\r\nX-Sent: {told}\r\nRetry-After: {told}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
 
 
 def _status(wishes: Mapping[str, str], attempt: str, luck: bytes) -> int | None:

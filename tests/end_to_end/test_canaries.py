@@ -1,37 +1,44 @@
 """A thousand secrets go every way there is into an engine, and none is found where it must not be.
 
-Looked through: the database and its log while the engine runs and after, a copy by VACUUM INTO,
-what the engine has written, its metrics, and the body of every answer that refuses. What a URL's
-query and a body hold is data (docs/security.md): it is in the database, which shows that this test
-can find.
+They are written by every request that takes a target, and the receiver repeats what it is sent, in
+nine ways. Looked through: the database and its log while the engine runs and after, a backup, what
+the engine has written, its metrics, its stream of events, an export, and the body of every answer,
+whether it refuses or not, but of those that show a secret once. What a URL's query and a body hold
+is data (docs/security.md): it is in the database, which shows that this test can find.
 """
 
 import json
 import socket
 import sqlite3
+import subprocess
 from base64 import b64encode
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from tests.end_to_end.checker import text_of
 from tests.end_to_end.processes import Engine, Receiver, now_ms, until
+from tests.end_to_end.receiver import ECHOES
 
 SCHEDULES = 200
 EACH = 50
 ADMIN_KEY = "obk_operator_" + "c4nary0123456789" * 4
 MARK, DATA = "c4nary", "d4tum"
 TARGET = "http://h.example/"
+SHOWN = (("POST", "/v1/keys"), ("POST", "/v1/secrets:rotate"), ("POST", "/v1/secrets:retire"))
+"""What shows a secret once."""
 
 
 class Api:
-    """Sends secrets, counts them, and keeps what the answers say that refuse them."""
+    """Sends secrets, counts them, and keeps what is answered, refusals apart."""
 
     def __init__(self, engine: Engine) -> None:
         self.address = engine.url.removeprefix("http://")
         self.sent = 0
         self.refusals: list[bytes] = []
+        self.answers: list[bytes] = []
 
     def ask(
         self,
@@ -54,7 +61,22 @@ class Api:
                 break
         if answer.status >= 400:
             self.refusals.append(text + str(answer.headers).encode())
+        elif (method, path) not in SHOWN:
+            self.answers.append(text + str(answer.headers).encode())
         return answer.status, text
+
+    def listen(self) -> Thread:
+        """Keep what the stream of events says until it ends."""
+
+        def read() -> None:
+            connection = HTTPConnection(self.address, timeout=60)
+            connection.request("GET", "/v1/events", None, {"Authorization": f"Bearer {ADMIN_KEY}"})
+            self.answers.append(connection.getresponse().read())
+            connection.close()
+
+        thread = Thread(target=read)
+        thread.start()
+        return thread
 
     def canary(self, what: str) -> str:
         self.sent += 1
@@ -77,18 +99,85 @@ def forms(secret: str) -> set[bytes]:
 def store_credentials(api: Api, receiver: Receiver) -> None:
     """Three in each schedule; deliveries fail, so that what they answered and why is kept."""
     for number in range(SCHEDULES):
-        headers = {
-            "Authorization": f"Bearer {api.canary('auth')}",
-            "Cookie": f"session={api.canary('cookie')}",
-            "X-Api-Key": api.canary("header"),
-        }
-        url = (
-            receiver.url(f"/?status=500&drop=30&q={DATA}") if number % 2 else "http://127.0.0.1:1/"
-        )
-        target = {"url": url, "headers": headers, "body": DATA}
-        document = {"at": text_of(now_ms() + 2_000), "target": target, "retry": {"max_attempts": 1}}
-        document["flow_key"] = f"flow-{number}"  # A breaker that opens would hold the rest back.
-        assert api.ask("PUT", f"/v1/schedules/s{number}", document)[0] == 201
+        name, path = f"s{number}", f"/v1/schedules/s{number}"
+        document = schedule(api, receiver, number)
+        batch: dict[str, Any] = {"Content-Type": "application/x-ndjson"}
+        match number % 4:
+            case 0:
+                assert api.ask("PUT", path, document)[0] == 201
+            case 1:
+                target = {**document["target"], "headers": {}}
+                assert api.ask("PUT", path, {**document, "target": target})[0] == 201
+                assert api.ask("PATCH", path, {"target": document["target"]})[0] == 200
+            case 2:
+                once = {"Idempotency-Key": api.canary("once")}
+                for _ in range(2):
+                    new = api.ask("POST", "/v1/schedules", {**document, "name": name}, **once)
+                    assert new[0] == 201
+            case 3:
+                line = json.dumps({**document, "name": name}).encode()
+                assert api.ask("POST", "/v1/schedules:batch", line, **batch)[0] == 200
+        assert api.ask("POST", "/v1/schedules:preview", {**document, "name": name})[0] == 200
+
+
+def schedule(api: Api, receiver: Receiver, number: int) -> dict[str, Any]:
+    """One that fails once: one in four reaches nobody, the others what repeats their headers."""
+    echo = list(ECHOES)[number % len(ECHOES)]
+    url = receiver.url(f"/?status=500&drop=10&q={DATA}&echo={echo}")
+    return {
+        "at": text_of(now_ms() + 4_000),
+        "target": {
+            "url": "http://127.0.0.1:1/" if number % 7 == 0 else url,
+            "headers": credentials(api),
+            "body": DATA,
+        },
+        "retry": {"max_attempts": 1},
+        "flow_key": f"flow-{number}",  # A breaker that opens would hold the rest back.
+    }
+
+
+def credentials(api: Api) -> dict[str, str]:
+    return {
+        "Authorization": f"Bearer {api.canary('auth')}",
+        "Cookie": f"theme=dark; session={api.canary('cookie')}%2F",
+        "X-Api-Key": api.canary("header"),
+    }
+
+
+def read_all(api: Api) -> None:
+    """Whatever tells of a schedule, a run, an attempt or the engine."""
+    for number in range(SCHEDULES):
+        api.ask("GET", f"/v1/schedules/s{number}")
+    runs = json.loads(api.ask("GET", "/v1/runs?limit=1000")[1])["data"]
+    assert len(runs) >= SCHEDULES
+    for run in runs:
+        assert api.ask("GET", f"/v1/runs/{run['id']}")[0] == 200
+    for path in (
+        "schedules?limit=1000",
+        "failures",
+        "system",
+        "flows",
+        "notices",
+        "keys",
+        "tenants",
+    ):
+        assert api.ask("GET", f"/v1/{path}")[0] == 200
+    for path in ("audit", "herd/monitor", "herd/forecast", "herd/advice", "herd/attribution"):
+        assert api.ask("GET", f"/v1/{path}")[0] == 200
+    assert api.ask("GET", "/readyz?verbose")[0] == 200
+
+
+def offbeat(engine: Engine, *arguments: str) -> bytes:
+    """What a command says."""
+    done = subprocess.run(
+        [*engine.program, *arguments],
+        cwd=engine.log.parent,
+        env=engine.environment,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout + done.stderr
 
 
 def send_astray(api: Api) -> None:
@@ -130,8 +219,9 @@ def take_secrets(api: Api) -> set[str]:
 
 
 def attempts(database: Path) -> int:
+    """How many have ended."""
     with closing(sqlite3.connect(database)) as db:
-        count: int = db.execute("SELECT count(*) FROM attempt").fetchone()[0]
+        count: int = db.execute("SELECT count(ended_at) FROM attempt").fetchone()[0]
     return count
 
 
@@ -146,21 +236,29 @@ def test_none_of_a_thousand_secrets_is_found(
     )
     engine.start()
     api = Api(engine)
+    listener = api.listen()
+    told = {"url": receiver.url("/told?echo=json"), "headers": credentials(api)}
+    assert api.ask("PUT", "/v1/notices", {"target": told})[0] == 201
     store_credentials(api, receiver)
     send_astray(api)
     shown = take_secrets(api)
-    until(lambda: attempts(engine.database) == SCHEDULES, "all were attempted")
-    assert any(MARK in request.fields["authorization"] for request in receiver.requests())
+    until(lambda: attempts(engine.database) == 2 * SCHEDULES, "all were attempted, and all told")
+    assert any(MARK in request.fields["authorization"] for request in receiver.requests("/"))
+    assert any(MARK in request.fields["cookie"] for request in receiver.requests("/told"))
 
+    read_all(api)
     places = {f.name: f.read_bytes() for f in engine.data_dir.glob("*.db*")}
     places["metrics"] = api.ask("GET", "/metrics")[1]
-    engine.stop()
-    places["after"] = engine.database.read_bytes()
-    with closing(sqlite3.connect(engine.database)) as db:
-        db.execute("VACUUM INTO ?", (str(directory / "copy.db"),))
+    engine_at = ("--server", engine.url, "--key-file", str(admin))
+    places["export"] = offbeat(engine, "export", *engine_at)
+    data_dir = ("--data-dir", str(engine.data_dir))
+    places["backup's words"] = offbeat(engine, "backup", str(directory / "copy.db"), *data_dir)
     places["copy"] = (directory / "copy.db").read_bytes()
+    engine.stop()
+    listener.join(60)
+    places["after"] = engine.database.read_bytes()
     places["log"] = engine.log.read_bytes()
-    places["refusals"] = b"".join(api.refusals)
+    places["refusals"], places["answers"] = b"".join(api.refusals), b"".join(api.answers)
     master = (engine.data_dir / "master.key").read_text().strip()
     secrets = {MARK, master, *shown}
     found = {
@@ -172,5 +270,7 @@ def test_none_of_a_thousand_secrets_is_found(
     assert found == set()
     assert bytes.fromhex(master) not in places["after"]
     assert DATA.encode() in places["copy"], "this can find"
+    assert places["copy"].count(b"********") > SCHEDULES, "and there was an echo"
+    assert b"run.ended" in places["answers"] or b"event:" in places["answers"]
     assert not any(DATA.encode() in places[place] for place in ("log", "metrics", "refusals"))
     assert api.sent >= 1_000
