@@ -1,6 +1,7 @@
 """`offbeat export`: all schedules of the tenant, as a file that `offbeat apply` reads."""
 
 import json
+from collections.abc import Sequence
 
 import click
 
@@ -11,6 +12,9 @@ from engine.core.credentials import MASK
 from engine.core.declared import declare
 from engine.core.inproc import is_inproc
 from engine.core.toml_text import write_toml
+
+NAMED = 5
+"""Schedules that are alike to whoever reads the export: the first few say what is meant."""
 
 
 @click.command(
@@ -49,9 +53,14 @@ def command(*, form: str, selector: str | None, server: Server) -> None:
         click.echo(write_yaml({"schedules": schedules}), nl=False)
     else:
         click.echo(json.dumps({"schedules": schedules}, indent=2, ensure_ascii=False))
-    for name, document in schedules.items():
-        target = document["target"]
-        if MASK in target.get("headers", {}).values():
-            talk(f"{name}: credentials are masked; another engine needs their values")
-        if is_inproc(target["url"]):
-            talk(f"{name}: {target['url']} can be put by the program that has it alone")
+    targets = {name: document["target"] for name, document in schedules.items()}
+    masked = [name for name, of in targets.items() if MASK in of.get("headers", {}).values()]
+    if masked:
+        talk(f"credentials are masked; another engine needs their values: {_some(masked)}")
+    if inside := [name for name, of in targets.items() if is_inproc(of["url"])]:
+        talk(f"these can be put by the program alone that has what they call: {_some(inside)}")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -55,7 +55,7 @@ def list_all(*, server: Server, form: str) -> None:
     if form == "json":
         show_json(documents)
     else:
-        show_documents(_COLUMNS, documents)
+        show_documents(_COLUMNS, documents, client.now_ms)
 
 
 @command.command("revoke", epilog=example("offbeat key revoke k5x2mbqy4w7c3nzd"))

@@ -17,16 +17,16 @@ import click
 
 from engine.cli.relative_time import from_now
 from engine.cli.terminal_layout import table_lines, wrap
-from engine.clock import SystemClock
 from engine.core.errors import Invalid, OffbeatError
 from engine.core.identity import parse_instant
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """An instant in a table, as the API writes it."""
+    """An instant in a table, as the API writes it, and what time it was there meanwhile."""
 
     text: str
+    now_ms: int
 
     def __str__(self) -> str:
         return self.text
@@ -49,11 +49,12 @@ def show_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None
         click.echo("  ".join(cells).rstrip())
 
 
-def show_documents(columns: Sequence[str], documents: Iterable[Mapping[str, Any]]) -> None:
-    """A table of these members; those that are named `..._at` are instants."""
-    show_table(
-        columns, [[_cell(name, document[name]) for name in columns] for document in documents]
-    )
+def show_documents(
+    columns: Sequence[str], documents: Iterable[Mapping[str, Any]], now_ms: int
+) -> None:
+    """A table of these members; those that are named `..._at` are instants, seen from `now_ms`."""
+    rows = [[_cell(name, document[name], now_ms) for name in columns] for document in documents]
+    show_table(columns, rows)
 
 
 def show_sentence(text: str, *, label: str = "") -> None:
@@ -104,13 +105,12 @@ def local_time(ms: int, timezone: str) -> str:
     return f"{text[:19]} {text[19:]}"
 
 
-def _cell(name: str, value: object) -> object:
-    return When(value) if name.endswith("_at") and isinstance(value, str) else value
+def _cell(name: str, value: object, now_ms: int) -> object:
+    return When(value, now_ms) if name.endswith("_at") and isinstance(value, str) else value
 
 
 def _show_fitting(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    now_ms = SystemClock().now_ms()
-    texts = [[_shown(cell, now_ms) for cell in row] for row in rows]
+    texts = [[_shown(cell) for cell in row] for row in rows]
     headings, lines = table_lines(columns, texts, terminal_width())
     for line in headings:
         click.secho(line, bold=True)
@@ -118,7 +118,7 @@ def _show_fitting(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> N
         click.echo(line)
 
 
-def _shown(cell: object, now_ms: int) -> str:
+def _shown(cell: object) -> str:
     if isinstance(cell, When):
-        return from_now(parse_instant(cell.text), now_ms)
+        return from_now(parse_instant(cell.text), cell.now_ms)
     return "-" if cell is None else str(cell)

@@ -75,7 +75,7 @@ def command(
     if form == "json":
         show_json(rows)
     else:
-        show_documents(_COLUMNS, rows)
+        show_documents(_COLUMNS, rows, client.now_ms)
 
 
 def _follow(

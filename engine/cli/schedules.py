@@ -47,7 +47,7 @@ def command(
         show_json(documents)
     else:
         columns = ("name", "when", "jitter", "next fire_after", "target")
-        show_table(columns, [_row(document) for document in documents])
+        show_table(columns, [_row(document, client.now_ms) for document in documents])
 
 
 def when_of(document: dict[str, Any]) -> str:
@@ -168,10 +168,10 @@ def delete(*, name: str, server: Server, form: str) -> None:
     show_deleted(name, form, f"{name} is gone")
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: dict[str, Any], now_ms: int) -> tuple[object, ...]:
     target = document["target"]
     fire_after = _next_fire(document)
-    next_fire = "paused" if document.get("paused") else fire_after and When(fire_after)
+    next_fire = "paused" if document.get("paused") else fire_after and When(fire_after, now_ms)
     address = f"{target['method']} {target['url']}"
     return document["name"], when_of(document), document["jitter_seconds"], next_fire, address
 

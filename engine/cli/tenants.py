@@ -45,7 +45,7 @@ def create(
         "rate": rate,
     }
     with Client(server) as client:
-        _show(form, [client.call("PUT", _path(name), body=body)])
+        _show(form, [client.call("PUT", _path(name), body=body)], client.now_ms)
 
 
 @command.command("list", epilog=example("offbeat tenant list"))
@@ -54,7 +54,7 @@ def create(
 def list_all(*, server: Server, form: str) -> None:
     """List all tenants by name."""
     with Client(server) as client:
-        _show(form, list(client.rows("/v1/tenants")))
+        _show(form, list(client.rows("/v1/tenants")), client.now_ms)
 
 
 @command.command("delete", epilog=example("offbeat tenant delete acme"))
@@ -72,8 +72,8 @@ def _path(name: str) -> str:
     return f"/v1/tenants/{quote(name, safe='')}"
 
 
-def _show(form: str, documents: list[dict[str, Any]]) -> None:
+def _show(form: str, documents: list[dict[str, Any]], now_ms: int) -> None:
     if form == "json":
         show_json(documents)
     else:
-        show_documents(_COLUMNS, documents)
+        show_documents(_COLUMNS, documents, now_ms)

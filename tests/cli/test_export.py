@@ -130,9 +130,22 @@ def test_a_credential_is_not_exported_and_its_mask_is_no_credential(offbeat: Off
         for form in ("json", "toml", "yaml"):
             exported = offbeat("export", "-o", form, *there)
             assert "s3cret" not in exported.out
-            assert exported.err == "a: credentials are masked; another engine needs their values\n"
+            assert exported.err == "credentials are masked; another engine needs their values: a\n"
             path = file(f"masked.{form}", exported.out)
             assert offbeat("apply", path, *there).err == "1 unchanged\n"
         offbeat("schedules", "delete", "a", *there)
         refused = offbeat("apply", path, *there)
         assert (refused.code, "a: target/headers/Authorization: " in refused.err) == (2, True)
+
+
+def test_of_many_whose_credentials_are_masked_the_first_are_named(offbeat: Offbeat, tmp_path: Path):
+    target = {"url": "http://h.example/", "headers": {"Authorization": "Bearer t"}}
+    many = {f"a{number}": {"every": 3_600, "target": target} for number in range(8)}
+    (tmp_path / "many.json").write_text(json.dumps({"schedules": many}))
+    with TemporaryDirectory() as place, running(place) as address:
+        assert offbeat("apply", str(tmp_path / "many.json"), "--server", address).code == 0
+        exported = offbeat("export", "--server", address)
+    assert len(json.loads(exported.out)["schedules"]) == 8
+    assert exported.err == (
+        "credentials are masked; another engine needs their values: a0, a1, a2, a3, a4 and 3 more\n"
+    )

@@ -7,10 +7,13 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from engine.cli.terminal_layout import fit, table_lines, wrap
+from tests.cli.conftest import Offbeat, running
 
 COLUMNS = ("name", "next_fire_after", "target")
 LONG = "a-name-that-somebody-generated-from-a-cluster-and-a-namespace"
@@ -128,7 +131,7 @@ def on_a_terminal(columns: int, code: str) -> list[str]:
 def test_a_command_asks_the_terminal_for_its_width_and_shows_instants_from_now():
     code = (
         "from engine.cli.output import When, show_sentence, show_table\n"
-        "rows = [('n' * 40, When('2100-01-01T00:00:00Z'), 'u' * 99)] * 2\n"
+        "rows = [('n' * 40, When('2100-01-01T00:00:00Z', 0), 'u' * 99)] * 2\n"
         "show_table(('name', 'next', 'target'), rows)\n"
         "show_sentence('word ' * 20)"
     )
@@ -136,3 +139,16 @@ def test_a_command_asks_the_terminal_for_its_width_and_shows_instants_from_now()
     assert re.fullmatch("n{30,}…  in [0-9]+ da…  u+…", row)
     assert len(row) <= 64
     assert prose == [" ".join(["word"] * 13), " ".join(["word"] * 7)]
+
+
+def test_instants_are_seen_from_the_engines_clock(offbeat: Offbeat, tmp_path: Path):
+    (tmp_path / "a.json").write_text(
+        '{"schedules": {"a": {"at": "2031-01-02T06:00:00Z", "target": {"url": "http://h.example/"}}}}'
+    )
+    clock = ("--clock-start", "2031-01-01T00:00:00Z")
+    with TemporaryDirectory() as place, running(place, *clock) as address:
+        assert offbeat("apply", str(tmp_path / "a.json"), "--server", address).code == 0
+        words = ["schedules", "--server", address]
+        code = f"from engine.cli.root import execute; execute({words!r})"
+        _, row = on_a_terminal(120, code)
+    assert re.search(r"  in (30|29) h +POST ", row)
