@@ -320,7 +320,8 @@ class Monitor:
         if shock and shock != self._shock:
             start_ms = sight.figures.start_ms
             await self._keep(sight, self._herds.get(start_ms) or _Herd(start_ms, start_ms))
-        self._shock = shock
+        if shock or sight.verdict.name in _NOTHING:
+            self._shock = shock  # A herd that comes between does not end it.
 
     async def _keep(self, sight: Sight, herd: _Herd) -> None:
         figures, verdict = sight.figures, sight.verdict

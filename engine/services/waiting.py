@@ -104,12 +104,9 @@ class Waiting:
     @property
     def shut(self) -> Shut | None:
         """The due runs behind breakers, if any; a walk over the flows that hold runs."""
-        doors = ((flow_id, self._flows[flow_id]) for flow_id in self._of_flow)
-        held = [
-            (self._queue.waiting_of(flow_id), flow)
-            for flow_id, flow in doors
-            if flow.breaker.door != Door.CLOSED
-        ]
+        flows = (self._flows[flow_id] for flow_id in self._of_flow)
+        behind = [flow for flow in flows if flow.breaker.door is not Door.CLOSED]
+        held = [(self._queue.waiting_of(flow.flow_id), flow) for flow in behind]
         runs, flow = max(held, key=itemgetter(0), default=(0, None))
         if flow is None or not runs:
             return None

@@ -200,6 +200,18 @@ def test_a_herd_is_recorded_as_what_it_was_whatever_waits_behind_a_breaker(world
     assert records[TOP_MS] == "quiet"
 
 
+def test_a_breaker_is_recorded_once_though_herds_come_between(world: World) -> None:
+    world.shut = Shut(runs=1, flows=1, key="h.example:443", tenant=None)
+    verdicts = set()
+    for minute in range(3):
+        smear(world, TOP_MS + minute * 120_000, 200, 60)
+        for second in range(12):
+            world.until(TOP_MS + minute * 120_000 + second * 10_000)
+            verdicts.add(world.monitor.current().verdict.name)
+    assert {VerdictName.FLATTENED, VerdictName.DOWNSTREAM} <= verdicts
+    assert world.verdicts().count("downstream") == 1
+
+
 def test_a_backlog_that_is_downstream_names_the_flow_behind_a_breaker_first(world: World) -> None:
     world.ready, world.oldest_due_ms = 101, TOP_MS - 60_000
     world.shut = Shut(runs=101, flows=1, key="h.example:443", tenant=None)
