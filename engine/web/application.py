@@ -4,6 +4,7 @@ A route that gives figures of the whole node, other tenants' runs among them, is
 """
 
 from collections import Counter
+from weakref import WeakValueDictionary
 
 from aiohttp import web
 
@@ -20,6 +21,7 @@ from engine.web import (
     flows,
     herd,
     keys,
+    long_work,
     monitor,
     notices,
     previews,
@@ -114,6 +116,7 @@ def create_app(engine: EngineFace) -> web.Application:
     )
     app[ENGINE] = engine
     app[batch.UNDER_WAY] = Counter()
+    app[long_work.TURNS] = WeakValueDictionary()
     app[docs.DESCRIPTION] = DESCRIPTION
     app.on_response_prepare.append(dated_by(engine.clock))
     app.on_shutdown.append(events.end_streams)

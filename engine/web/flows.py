@@ -127,7 +127,7 @@ async def list_flows(request: web.Request) -> web.Response:
     with query_of(request) as query:
         limit, after_key = read_limit(query), read_name_cursor(query)
     page, next_key = await engine_of(request).flows.page(limit=limit, after_key=after_key)
-    return await list_response((_document(state) for state in page), write_cursor(next_key))
+    return await list_response(request, map(_document, page), write_cursor(next_key))
 
 
 def _answer(state: FlowState) -> web.Response:

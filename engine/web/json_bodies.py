@@ -14,6 +14,7 @@ from engine.core.errors import Fault, Invalid
 from engine.core.fields import Fields
 from engine.core.json_text import compact_json, parse_json
 from engine.web.expectations import invite_body
+from engine.web.long_work import my_turn
 from engine.web.operations import JSON_TYPES, NOTHING
 from engine.web.problems import Problem
 
@@ -97,12 +98,15 @@ def json_response(
     )
 
 
-async def list_response(documents: Iterable[Any], next_cursor: str | None) -> web.Response:
+async def list_response(
+    request: web.Request, documents: Iterable[Any], next_cursor: str | None
+) -> web.Response:
     """A page: `{"data": [...], "next_cursor": ...}`; `documents` is drawn a few at a time."""
     rendered: list[bytes] = []
-    for document in documents:
-        rendered.append(compact_json(document))
-        if len(rendered) % RENDERED_AT_ONCE == 0:
-            await asyncio.sleep(0)
+    async with my_turn(request):
+        for document in documents:
+            rendered.append(compact_json(document))
+            if len(rendered) % RENDERED_AT_ONCE == 0:
+                await asyncio.sleep(0)
     body = b'{"data":[%b],"next_cursor":%b}' % (b",".join(rendered), compact_json(next_cursor))
     return web.Response(body=body, content_type="application/json")

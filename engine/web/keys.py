@@ -103,7 +103,7 @@ async def list_keys(request: web.Request) -> web.Response:
     with query_of(request) as query:
         limit, after_id = read_limit(query), read_name_cursor(query)
     page, next_id = request.app[ENGINE].keys.page(limit=limit, after_id=after_id)
-    return await list_response(map(_document, page), write_cursor(next_id))
+    return await list_response(request, map(_document, page), write_cursor(next_id))
 
 
 @operation(answers={204: Answer()}, problems=("not_found", "conflict"))

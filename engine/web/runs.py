@@ -18,7 +18,7 @@ from engine.web.attribution import attribution_document
 from engine.web.json_bodies import json_response, list_response, read_json, refuse_body
 from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
 from engine.web.operations import NOTHING, Answer, Body, operation
-from engine.web.ports import TenantFace, engine_of
+from engine.web.ports import engine_of
 from engine.web.queries import (
     CURSOR,
     FROM,
@@ -49,7 +49,7 @@ async def list_runs(request: web.Request) -> web.Response:
     engine = engine_of(request)
     with query_of(request) as query:
         schedule, page = read_schedule(query, engine.tenant), _read_page(query)
-    return await _answer(engine, schedule, page)
+    return await _answer(request, schedule, page)
 
 
 @operation(
@@ -63,7 +63,7 @@ async def list_runs_of_schedule(request: web.Request) -> web.Response:
     with query_of(request) as query:
         page = _read_page(query)
     schedule = await engine.schedules.get(request.match_info["name"])
-    return await _answer(engine, schedule.definition.schedule_id, page)
+    return await _answer(request, schedule.definition.schedule_id, page)
 
 
 @operation(answers={200: Answer(RunWithAttemptsDocument)}, problems=("not_found",))
@@ -216,9 +216,9 @@ def _read_page(query: Fields) -> _Selected:
     }
 
 
-async def _answer(engine: TenantFace, schedule: str | None, page: _Selected) -> web.Response:
-    runs, next_key = await engine.runs.page(schedule=schedule, **page)
-    return await list_response(map(run_document, runs), write_cursor(next_key))
+async def _answer(request: web.Request, schedule: str | None, page: _Selected) -> web.Response:
+    runs, next_key = await engine_of(request).runs.page(schedule=schedule, **page)
+    return await list_response(request, map(run_document, runs), write_cursor(next_key))
 
 
 def _read_id(request: web.Request) -> tuple[str, int]:

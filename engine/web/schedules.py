@@ -25,6 +25,7 @@ from engine.web.json_bodies import (
     read_body,
     sized,
 )
+from engine.web.long_work import my_turn
 from engine.web.once import IDEMPOTENCY_KEY, PROBLEMS_OF_ONCE, replied_once, response_of
 from engine.web.operations import PATCH_TYPES, Answer, Body, operation
 from engine.web.ports import MOUNTED_AT, TenantFace, engine_of
@@ -162,7 +163,7 @@ async def list_schedules(request: web.Request) -> web.Response:
     page, next_name = await engine.schedules.page(which, limit=limit, after_name=after_name)
     now_ms = engine.clock.now_ms()
     documents = (write_schedule(schedule, now_ms) for schedule in page)
-    return await list_response(documents, write_cursor(next_name))
+    return await list_response(request, documents, write_cursor(next_name))
 
 
 @operation(
@@ -182,9 +183,9 @@ async def list_occurrences(request: web.Request) -> web.Response:
         from_ms = engine.clock.now_ms() if from_ms is None else from_ms
         refuse_backwards(query, from_ms, to_ms)
     schedule = await engine.schedules.get(request.match_info["name"])
-    return await list_response(
-        map(occurrence_document, await compute(schedule, from_ms, to_ms, limit)), None
-    )
+    async with my_turn(request):
+        found = await compute(schedule, from_ms, to_ms, limit)
+    return await list_response(request, map(occurrence_document, found), None)
 
 
 def _read(document: object, engine: TenantFace, name: str, *, inproc: bool = False) -> Draft:

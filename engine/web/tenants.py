@@ -127,7 +127,7 @@ async def list_tenants(request: web.Request) -> web.Response:
     with query_of(request) as query:
         limit, after_name = read_limit(query), read_name_cursor(query)
     page, next_name = await request.app[ENGINE].tenants.page(limit=limit, after_name=after_name)
-    return await list_response(map(_document, page), write_cursor(next_name))
+    return await list_response(request, map(_document, page), write_cursor(next_name))
 
 
 def _name(request: web.Request) -> str:

@@ -116,7 +116,7 @@ def _introduce(listen: str, admin: str, tenant: str) -> str:
     _call(listen, admin, "PUT", f"/v1/tenants/{tenant}", {})
     key = str(_call(listen, admin, "POST", "/v1/keys", {"tenant": tenant, "scope": "write"})["key"])
     for number in range(SCHEDULES):
-        document = {"cron": "0 3 1 1 *", "target": {"url": "https://h.example/"}}
+        document = {"cron": "* 3 1 1 *", "target": {"url": "https://h.example/"}}
         _call(listen, key, "PUT", f"/v1/schedules/{tenant}-{number}", document)
     return key
 
