@@ -3,17 +3,19 @@
 This is a cache of the journal's waiting rows in order of due time, up to a *reach*: every waiting
 row with a key at or below it is held here, is being attempted, or belongs to a flow that has
 *spilled*. A flow may hold its share of the room and no more, so that one backlog cannot fill the
-room of another; what lies beyond stays in the journal, from the flow's spill on, and is read back
-as the flow drains. Everything here can be thrown away and read again.
+room of another. Among strangers a tenant, which may have hundreds of flows and let them wait, may
+hold as many times what it leaves free as it may of slots (`core.fairness`): fresh runs of others
+find room. What lies beyond stays in the journal, from the flow's spill on, and is read back as the
+flow drains. Everything here can be thrown away and read again.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 from operator import itemgetter
 
 from engine.core.breaker import Door
-from engine.core.fairness import Class, FairQueue
+from engine.core.fairness import FREE_TIMES, Class, FairQueue
 from engine.core.flow import Flow
 from engine.core.model import Outcome
 from engine.core.verdict import Shut
@@ -55,6 +57,7 @@ class Waiting:
         self._due: deque[HeldRun] = deque()
         self._held: dict[tuple[int, int], int] = {}
         self._of_flow: dict[int, int] = {}
+        self._of_tenant: Counter[str] = Counter()
         self._queue: FairQueue[HeldRun] = FairQueue(slots=slots, strangers=strangers)
         self._strangers = strangers
         self._flows: dict[int, Flow] = {}
@@ -186,7 +189,7 @@ class Waiting:
                 continue
             self._held[key] = run.due_ms
             if before is None:
-                self._of_flow[run.flow_id] = self._of_flow.get(run.flow_id, 0) + 1
+                self._count_held(run.flow_id)
             gives_way = run.due_ms < self._yield_before_ms and run.rank == Class.FRESH
             self._wheel.insert(run.due_ms, run._replace(rank=Class.RETRY) if gives_way else run)
         self.on_hold()
@@ -241,8 +244,8 @@ class Waiting:
         found = []
         for flow_id, spill in self.spilled.items():
             held = self._of_flow.get(flow_id, 0)
-            if room and held < share // 2:
-                count = min(share - held, room)
+            count = min(share - held, room, self._room_of(flow_id)) if held < share // 2 else 0
+            if count:
                 room -= count
                 found.append((flow_id, spill, count))
                 self._stale.discard(flow_id)
@@ -299,7 +302,7 @@ class Waiting:
         for run in runs:
             self.withdraw(run, now_ms)
             self._held[run.scheduled_for_ms, run.schedule_row] = run.due_ms
-            self._of_flow[run.flow_id] = self._of_flow.get(run.flow_id, 0) + 1
+            self._count_held(run.flow_id)
             self._push(run)
 
     def wait_again(self, runs: Iterable[HeldRun], now_ms: int) -> None:
@@ -329,6 +332,7 @@ class Waiting:
         self._due.clear()
         self._held.clear()
         self._of_flow.clear()
+        self._of_tenant.clear()
         self.spilled.clear()
         self.reach = (due_ms, _ROW_MAX, _ROW_MAX)
         self.on_shrink()
@@ -355,9 +359,26 @@ class Waiting:
             priority=run.priority,
         )
 
+    def _count_held(self, flow_id: int) -> None:
+        self._of_flow[flow_id] = self._of_flow.get(flow_id, 0) + 1
+        if self._strangers:
+            self._of_tenant[self._flows[flow_id].tenant] += 1
+
+    def _room_of(self, flow_id: int) -> int:
+        """How many more runs a flow's tenant may hold: so many that the rest is free in proportion.
+
+        Of x more it holds h + x, at most `FREE_TIMES` the r - x that are left.
+        """
+        if not self._strangers:
+            return self.room
+        held = self._of_tenant[self._flows[flow_id].tenant]
+        return max(0, (FREE_TIMES * self.room - held) // (FREE_TIMES + 1))
+
     def _drop(self, run: HeldRun) -> None:
         if self._held.pop((run.scheduled_for_ms, run.schedule_row), None) is None:
             return
+        if self._strangers:
+            self._of_tenant[self._flows[run.flow_id].tenant] -= 1
         left = self._of_flow[run.flow_id] - 1
         if left:
             self._of_flow[run.flow_id] = left
@@ -369,7 +390,9 @@ class Waiting:
         if spill is not None and run.key > spill:
             self._stale.add(run.flow_id)
             return True
-        if self._of_flow.get(run.flow_id, 0) < share:
+        if self._of_flow.get(run.flow_id, 0) < share and (
+            not self._strangers or self._room_of(run.flow_id)
+        ):
             return False
         before = (run.due_ms, run.scheduled_for_ms, run.schedule_row - 1)
         self.spilled[run.flow_id] = before if spill is None else min(spill, before)
