@@ -96,7 +96,7 @@ def _table(content: Any) -> dict[str, Any]:
     return content["schedules"]
 
 
-_RULE = "write one table, schedules, from names to documents"
+_RULE = "write one table, schedules, from names to documents: [schedules.NAME] in TOML"
 
 
 def _parse(path: Path) -> Any:

@@ -23,7 +23,7 @@ from loadtest.figures import Figures, figures_of
 from loadtest.foresight import foresee
 from loadtest.isolation import claims
 from loadtest.processes import LoadtestError
-from loadtest.report import write_report
+from loadtest.report import judgements, write_report
 from loadtest.workload import (
     OUTAGE_SECONDS,
     REALISTIC_MIX,
@@ -225,6 +225,9 @@ def _make(experiments: list[Experiment], out: Path, *, keep: bool) -> int:
             _clear(directory, keep=keep)
         (out / "figures.json").write_text(json.dumps(results, indent=1))
     write_report(results, out / "report.html")
+    for result in results:
+        print(f"{result['variant']}: {'; '.join(words for words, _ in judgements(result))}")
+    print(out / "report.html")
     faults = sum(sum(result["faults"].values()) for result in results)
     return 1 if faults else 0
 

@@ -5,7 +5,7 @@ opens with what was measured and whether it held, shows the variants side by sid
 and ends with the command that makes it again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,19 @@ with the engine.</p>
     path.write_text(page, encoding="utf-8")
 
 
+def judgements(result: Figures) -> Iterator[tuple[str, bool]]:
+    """What is to be known first of a variant, each with whether that is good."""
+    faults, waiting = sum(result["faults"].values()), result["totals"]["waiting"]
+    spread = result["lateness_ms"]
+    held = spread is not None and spread["p99"] <= SLO_MS
+    p99 = duration(spread["p99"]) if spread else "unknown"
+    where = "within" if held else "beyond"
+    yield f"p99 of lateness {p99}, {where} the objective of {duration(SLO_MS)}", held
+    yield f"{faults:,} breaches of invariants" if faults else "every invariant held", not faults
+    if waiting:
+        yield f"{waiting:,} runs had not ended when watching did", False
+
+
 def _size(result: Figures) -> str:
     e, totals = result["experiment"], result["totals"]
     text = f"{e['schedules']:,} schedules"
@@ -85,18 +98,11 @@ def _setting(e: dict[str, Any]) -> str:
 def _verdict(results: Sequence[Figures]) -> str:
     lines = []
     for result in results:
-        faults, waiting = sum(result["faults"].values()), result["totals"]["waiting"]
-        spread = result["lateness_ms"]
-        held = spread is not None and spread["p99"] <= SLO_MS
-        words = "every invariant held" if not faults else f"{faults:,} breaches of invariants"
-        left = f"; {waiting:,} runs had not ended when watching did" if waiting else ""
-        p99 = duration(spread["p99"]) if spread else "unknown"
-        lines.append(
-            f"<p><b>{TITLES[result['variant']]}</b>: "
-            f'<span class="{"good" if held else "bad"}">p99 of lateness {p99}</span>, '
-            f"{'within' if held else 'beyond'} the objective of {duration(SLO_MS)}; "
-            f'<span class="{"bad" if faults else "good"}">{words}</span>{left}.</p>'
+        judged = (
+            f'<span class="{"good" if good else "bad"}">{words}</span>'
+            for words, good in judgements(result)
         )
+        lines.append(f"<p><b>{TITLES[result['variant']]}</b>: {'; '.join(judged)}.</p>")
     return "".join(lines)
 
 

@@ -44,7 +44,7 @@ def test_toml_times_become_text(tmp_path: Path):
         ("a.json", "[]", "it declares nothing; write one table, schedules"),
         ("a.json", '{"schedules": {}, "more": 1}', "more: unknown field"),
         ("a.toml", "[schedule.a]\nevery = 1\n", 'did you mean "schedules"?'),
-        ("a.toml", "[[schedules]]\nname = 'a'\n", "schedules is no table; write one"),
+        ("a.toml", "[[schedules]]\nname = 'a'\n", "names to documents: [schedules.NAME] in"),
         ("a.json", '{"schedules": {"a": 1}}', "a is not a table"),
         ("a.json", '{"schedules": {"a": {"name": "b"}}}', "a calls itself b"),
         ("a.yaml", "", "it declares nothing; write one table, schedules"),

@@ -119,6 +119,11 @@ def test_a_real_herd_is_made_from_any_directory_with_a_relative_out(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    verdict, place = done.stdout.splitlines()
+    assert re.fullmatch(
+        r"jitter: p99 of lateness .+, within the objective of 15.* s; every invariant held", verdict
+    )
+    assert place == f"{tmp_path}/some/out/report.html"
     kept = {path.name for path in (tmp_path / "some" / "out" / "jitter").iterdir()}
     assert kept == {"data", "engine.log", "ledger.ndjson"}
     page = (tmp_path / "some" / "out" / "report.html").read_text()
