@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from engine.core.members import Nested, Shape
 from engine.core.schedule_members import SCHEDULE
@@ -161,3 +162,39 @@ def test_a_refused_address_is_marked_until_it_is_changed(browser: Browser, empty
         # Of what is stored an error is an error, which the browser notes.
         assert all("422" in text for text in screen.said)
         screen.said.clear()
+
+
+def test_who_presses_twice_makes_one(browser: Browser, empty_engine: Engine):
+    label = {"selector": "pressed"}
+    address = f"/v1/schedules?{urlencode(label)}"
+    with screen_of(browser, empty_engine) as screen:
+        page = screen.show("new", "New schedule")
+        page.get_by_label("URL").fill("http://127.0.0.1:9/")
+        page.get_by_label("Labels").fill("pressed=twice")
+        page.get_by_role("button", name="Create").dblclick()
+        page.get_by_role("heading", level=1, name="schedule-").wait_for()
+    [made] = empty_engine.ask("GET", address).document["data"]
+    empty_engine.ask("DELETE", f"/v1/schedules/{made['name']}")
+
+
+def test_an_answer_that_comes_too_late_is_not_shown(browser: Browser, empty_engine: Engine):
+    waiting: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        if "7 7 7 7 *" in (route.request.post_data or ""):
+            waiting.append(route)
+        else:
+            route.continue_()
+
+    with screen_of(browser, empty_engine) as screen:
+        page = screen.show("new", "New schedule")
+        page.route("**/v1/schedules:preview", hold_the_first)
+        with page.expect_request(lambda request: "7 7 7 7 *" in (request.post_data or "")):
+            page.get_by_label("Cron expression").fill("7 7 7 7 *")
+        page.get_by_label("Cron expression").fill("30 2 * * *")
+        page.get_by_text("every day at 02:30").wait_for()
+        with page.expect_response("**/v1/schedules:preview") as late:
+            waiting[0].continue_()
+        late.value.finished()
+        page.evaluate("new Promise((done) => setTimeout(done))")  # What hears it has run.
+        assert page.get_by_text("every day at 02:30").is_visible()

@@ -39,11 +39,14 @@ function form(place, signal, old, json) {
     return now.body === untouched ? { ...now, body: values.body } : now;
   };
   const refused = new Map(); // By field, what the last try to save met; until the field is changed.
+  let looks = 0; // Of several answers on their way, the last one counts.
   const look = async () => {
+    const mine = ++looks;
     try {
       const typed = read();
       const text = textOf({ ...typed, url: typed.url || MADE_UP }, old ?? {});
       const found = await post("v1/schedules:preview", text, { signal });
+      if (mine !== looks) return;
       const faults = new Map([...refused, ...faultsBy(element, found.errors)]);
       const where = showFaults(element, faults);
       fill(preview, found.schedule ? previewOf(found) : faultWords("It would be refused", where));
@@ -52,6 +55,7 @@ function form(place, signal, old, json) {
     }
   };
   let timer = 0;
+  let isSaving = false; // Who presses twice means one.
   element.addEventListener("input", ({ target }) => {
     refused.delete(target.name);
     showFaults(element, refused);
@@ -62,8 +66,11 @@ function form(place, signal, old, json) {
   });
   element.addEventListener("submit", async (event) => {
     event.preventDefault();
+    if (isSaving) return;
+    isSaving = true;
     refused.clear();
     for (const [name, detail] of await save(element, read(), old, said)) refused.set(name, detail);
+    isSaving = false;
   });
   fill(
     place,
