@@ -38,8 +38,8 @@ LOOK_AHEAD = {"/v1/herd/forecast", "/v1/herd/what-if"}
 OWN = "SELECT id FROM schedule WHERE tenant = :tenant"
 
 
-def words_of(owned: Owned, operation: Operation, seed: int) -> dict[str, Any]:
-    """What to write where; of the same seed it is the same place with everybody."""
+def words_of(owned: Owned, operation: Operation, seed: int, turn: int) -> dict[str, Any]:
+    """What to write where; of the same seed and turn it is the same place with everybody."""
     chance = random.Random(seed)
     thing = owned.spare if is_about_spare(operation, seed) else chance.choice(owned.things)
     hour = datetime.now(UTC).replace(minute=0, second=0)
@@ -72,7 +72,7 @@ def words_of(owned: Owned, operation: Operation, seed: int) -> dict[str, Any]:
         "to": text_of(hour + 2 * HOUR),
         "If-Match": chance.choice([*owned.etags, "*"]),
         "If-None-Match": "*",
-        "Idempotency-Key": chance.choice(owned.keys),
+        "Idempotency-Key": owned.keys[turn],
         "Last-Event-ID": owned.event_id,
     }
     return {**words, either: None}
@@ -87,13 +87,12 @@ def is_about_spare(operation: Operation, seed: int) -> bool:
     return operation.can_make or (operation.method == "DELETE" and seed % 3 == 0)
 
 
-def request_of(owned: Owned, operation: Operation, seed: int) -> Request:
+def request_of(owned: Owned, operation: Operation, seed: int, turn: int) -> Request:
+    """`turn`: how many before this may have used an idempotency key, since one serves once."""
     chance = random.Random(seed)
+    words = words_of(owned, operation, seed, turn)
     if operation.method == "PUT":  # It takes a name that is its own, and no id.
-        words = words_of(owned, operation, seed)
         words["/v1/schedules/{name}"] = words["name"]
-    else:
-        words = words_of(owned, operation, seed)
     return operation.request(words, lambda _: chance.random() < 0.5)
 
 
@@ -161,14 +160,15 @@ def test_a_thousand_requests_for_anothers_find_and_change_nothing(tmp_path: Path
         for number in range(REQUESTS):
             operation, key = chance.choice(OPERATIONS), chance.choice(keys)
             seed = chance.getrandbits(64)
-            request = request_of(other, operation, seed)
+            turn = sum(times for route, times in asked.items() if route.startswith("POST"))
+            request = request_of(other, operation, seed, turn)
             said = send(node, request, key)
             about = f"seed {SEED}, request {number}: {operation.method} {request}: {said}"
             asked[operation.route] += 1
             statuses[said.status] += 1
             assert said.status < 500, about
             assert leaked(said, request, other) == [], about
-            twin = request_of(nobodys, operation, seed)
+            twin = request_of(nobodys, operation, seed, turn)
             # What there is one of, the caller's own, is another after the first request.
             if twin != request and (operation.place or operation.method != "PUT"):
                 assert verdict(send(node, twin, key)) == verdict(said), about
