@@ -237,25 +237,37 @@ class Events:
                 stream.end("slow")
 
     def _check_room(self, tenant: str) -> None:
-        if len(self._streams) >= STREAMS_MAX:
-            raise LimitReached(
-                "streams_max", STREAMS_MAX, f"{STREAMS_MAX} event streams are open here: close some"
-            )
-        if sum(s.tenant == tenant for s in self._streams) >= STREAMS_PER_TENANT_MAX:
+        own = sum(stream.tenant == tenant for stream in self._streams)
+        if own >= STREAMS_PER_TENANT_MAX:
             raise LimitReached(
                 "streams_per_tenant_max",
                 STREAMS_PER_TENANT_MAX,
                 f"a tenant may have {STREAMS_PER_TENANT_MAX} event streams open: close some",
+            )
+        if own >= STREAMS_MAX - len(self._streams):  # As many as are left (`core.turns`).
+            raise LimitReached(
+                "streams_max",
+                STREAMS_MAX,
+                f"of {STREAMS_MAX} event streams {len(self._streams)} are open here, and a tenant "
+                "may have as many as are left: close some",
             )
 
     def _channel(self, key: tuple[str, str | None]) -> Channel:
         channel = self._channels.get(key)
         if channel is None:
             if len(self._channels) >= CHANNELS_MAX:
-                # There are not more streams, one of which is to come: some channel has none.
-                del self._channels[min(self._quiet(), key=lambda each: each[1].quiet_since_ms)[0]]
+                del self._channels[self._most_dispensable()]
             channel = self._channels[key] = Channel(self._clock.monotonic_ms())
         return channel
+
+    def _most_dispensable(self) -> tuple[str, str | None]:
+        """Of the tenant with most channels, the one that is quiet for longest.
+
+        There are not more streams, one of which is to come: some channel has none.
+        """
+        count = Counter(tenant for tenant, _ in self._channels)
+        quiet = self._quiet()
+        return min(quiet, key=lambda each: (-count[each[0][0]], each[1].quiet_since_ms))[0]
 
     def _quiet(self) -> list[tuple[tuple[str, str | None], Channel]]:
         return [(key, channel) for key, channel in self._channels.items() if not channel.streams]

@@ -21,7 +21,7 @@ PRUNED_RUNS_MAX = 500
 """Runs that leave in one transaction: some 5 ms, unnoticed by claims. Revisions likewise."""
 
 LOOKED_AT_MAX = 2_000
-"""Runs that a transaction looks at to find those that are to leave: another 1 ms."""
+"""Runs that a transaction looks at to find those that are to leave: 0.4 ms when none is."""
 
 _END = 2**62
 
@@ -51,7 +51,7 @@ def prune_old(db: sqlite3.Connection, before_ms: int) -> int:
 def census(db: sqlite3.Connection, runs_max: int) -> dict[str, int]:
     """How many runs each tenant has; empty when there are no more than that in all.
 
-    It goes through an index of all runs: a tenth of a second for a million. For a reader.
+    It goes through an index of all runs: some 40 ms for a million. For a reader.
     """
     (count,) = db.execute(SQL["count_runs"]).fetchone()
     return dict(db.execute(SQL["count_runs_of_tenants"])) if count > runs_max else {}

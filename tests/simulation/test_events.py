@@ -2,7 +2,8 @@
 
 import asyncio
 import itertools
-from contextlib import ExitStack
+from collections import Counter
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -287,6 +288,40 @@ def test_a_tenant_and_the_node_may_have_so_many_streams(tmp_path: Path):
         ("streams_max", STREAMS_MAX),
         None,
     )
+
+
+def test_who_has_no_stream_finds_one_beside_others_that_open_all_they_may(tmp_path: Path):
+    async def main(world: World):
+        async with world.engine() as engine:
+            opened = Counter()
+            with ExitStack() as stack:
+                for number in range(7):
+                    events = engine.of(f"tenant-{number}").events
+                    with suppress(LimitReached):
+                        for _ in range(STREAMS_MAX):
+                            stack.enter_context(
+                                events.open(schedule=None, runs=True, herd=False, after=None)
+                            )
+                            opened[number] += 1
+            return list(opened.values())
+
+    assert simulate(main, tmp_path, START) == [32, 32, 32, 16, 8, 4, 2]
+
+
+def test_a_tenant_with_many_channels_has_no_others_forgotten(tmp_path: Path):
+    async def main(world: World):
+        async with world.engine() as engine:
+            quiet = engine.of("quiet").events
+            ask = {"schedule": None, "runs": True, "herd": False}
+            with quiet.open(**ask, after=None) as stream:
+                (begun,) = await heard(stream)
+            for number in range(CHANNELS_MAX + 1):
+                with listen(engine, schedule=f"sch_{number}"):
+                    pass
+            with quiet.open(**ask, after=begun.id) as stream:
+                return await heard(stream)
+
+    assert simulate(main, tmp_path, START) == [], "nothing was missed, and nothing begins anew"
 
 
 def test_channels_are_bounded_and_the_longest_quiet_is_forgotten_first(tmp_path: Path):
