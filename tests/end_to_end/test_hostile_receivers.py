@@ -2,10 +2,12 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -112,9 +114,13 @@ def put_hostile(engine: Engine, ports: dict[str, int], *, at_ms: int) -> dict[st
 
 
 def ended(engine: Engine) -> int:
-    """How many runs of hostile schedules have ended."""
-    runs = engine.runs("state=failed") + engine.runs("state=succeeded")
-    return sum(run["schedule_name"] != "others" for run in runs)
+    """How many runs of hostile schedules have ended; asked of the file, since keys have a rate."""
+    with closing(sqlite3.connect(f"file:{engine.database}?mode=ro", uri=True)) as db:
+        (count,) = db.execute(
+            "SELECT count(*) FROM job_run r JOIN schedule s ON s.id = r.schedule_id"
+            " WHERE s.name LIKE 'hostile-%' AND r.ended_at IS NOT NULL"
+        ).fetchone()
+    return int(count)
 
 
 class Memory:
