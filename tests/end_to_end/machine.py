@@ -28,21 +28,22 @@ exec systemd-nspawn --quiet --boot --directory="$1/root" --bind-ro="$2:/mnt" --p
 with it. Basic: this machine's own services stay out."""
 
 
-class Machine:
-    """Use as a context manager. `files`: what it has under /mnt."""
+class NoMachine(Exception):
+    """There can be none here: whose container this is may not mount, or has no control groups."""
 
-    @staticmethod
-    def lacks() -> str | None:
-        """Why there can be none here."""
-        if os.geteuid() != 0:
-            return "only root can boot a container"
-        return None if shutil.which("systemd-nspawn") else "./scripts/install-systemd brings it"
+
+class Machine:
+    """Use as a context manager, which raises `NoMachine`. `files`: what it has under /mnt."""
 
     def __init__(self, layer: Path, files: Path) -> None:
         self._group = f"offbeat-{os.getpid()}"
         self._command = ("unshare", "--mount", "sh", "-ec", BOOT, "sh", layer, files, self._group)
 
     def __enter__(self) -> Self:
+        if os.geteuid() != 0:
+            raise NoMachine("only root can boot a container")
+        if not shutil.which("systemd-nspawn"):
+            raise NoMachine("./scripts/install-systemd brings systemd-nspawn")
         self._container = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
@@ -51,14 +52,20 @@ class Machine:
         )
         try:
             until(lambda: self.type("systemctl is-active basic.target")[0] == 0, "it is up")
-        except BaseException:  # Whatever it was, the container does not outlive it.
+        except BaseException as error:  # Whatever it was, the container does not outlive it.
             self.__exit__()
+            if isinstance(error, AssertionError):
+                raise NoMachine(f"a container does not boot: {error}") from error
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self._container.terminate()  # An orderly shutdown.
-        self._container.wait(DEADLINE_SECONDS)
+        try:
+            self._container.wait(DEADLINE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._container.kill()
+            self._container.wait()
         left = ("/sys/fs/cgroup", "-depth", "-path", f"*/{self._group}*", "-type", "d")
         subprocess.run(["find", *left, "-exec", "rmdir", "{}", ";"], check=True)
 

@@ -3,11 +3,12 @@
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.machine import Machine
+from tests.end_to_end.machine import Machine, NoMachine
 from tests.end_to_end.processes import ROOT, until
 
 UNIT = ROOT / "examples" / "systemd" / "offbeat.service"
@@ -20,15 +21,17 @@ IMPATIENT = "mkdir /run/systemd/system/offbeat.service.d && printf '[Service]\\n
 @pytest.fixture
 def machine(directory: Path, binary: Path) -> Iterator[Machine]:
     """A machine that has the program and the unit in /mnt."""
-    if reason := Machine.lacks():
-        pytest.skip(reason)
     layer, files = directory / "layer", directory / "files"
     layer.mkdir()
     files.mkdir()
     shutil.copy(binary, files)
     shutil.copy(UNIT, files)
-    with Machine(layer, files) as machine:
-        yield machine
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(Machine(layer, files))
+        except NoMachine as reason:
+            pytest.skip(str(reason))
+        yield running
 
 
 def test_installed_as_its_header_says_it_starts_and_comes_back_from_whatever_befalls_it(
