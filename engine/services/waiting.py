@@ -2,31 +2,24 @@
 
 This is a cache of the journal's waiting rows in order of due time, up to a *reach*: every waiting
 row with a key at or below it is held here, is being attempted, or belongs to a flow that has
-*spilled*. A flow may hold its share of the room and no more, so that one backlog cannot fill the
-room of another. Among strangers a tenant, which may have hundreds of flows and let them wait, may
-hold as many times what it leaves free as it may of slots (`core.fairness`): fresh runs of others
-find room. What lies beyond stays in the journal, from the flow's spill on, and is read back as the
-flow drains. Everything here can be thrown away and read again.
+*spilled*. A flow may hold its share of the room and no more (`core.room`); what lies beyond stays
+in the journal, from the flow's spill on, and is read back as the flow drains. Everything here can
+be thrown away and read again.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 from operator import itemgetter
 
 from engine.core.breaker import Door
-from engine.core.fairness import FREE_TIMES, Class, FairQueue
+from engine.core.fairness import Class, FairQueue
 from engine.core.flow import Flow
 from engine.core.model import Outcome
+from engine.core.room import RUNS_HELD_MAX, Room
 from engine.core.verdict import Shut
 from engine.core.wheel import Wheel
 from engine.store import DueRun, FlowLimits, HeldRun
-
-RUNS_HELD_MAX = 50_000
-"""Runs in memory: some 20 MB, and seconds of work at any rate that one node has."""
-
-FLOW_RUNS_MIN = 100
-"""Runs that every flow may hold in memory, however many flows there are."""
 
 FLOWS_KEPT_MAX = 20_000
 """Flows in memory, some 15 MB, before those with nothing to do and to remember leave it; at twice
@@ -51,13 +44,11 @@ class Waiting:
     ) -> None:
         """`slots`: how many runs may be under way, `strangers`: of tenants that do not trust each
         other; `capacity`: how many may be held."""
-        self._capacity = capacity
+        self._room = Room(capacity, strangers=strangers)
         self._yield_before_ms = 0
         self._wheel: Wheel[HeldRun] = Wheel(now_ms)
         self._due: deque[HeldRun] = deque()
         self._held: dict[tuple[int, int], int] = {}
-        self._of_flow: dict[int, int] = {}
-        self._of_tenant: Counter[str] = Counter()
         self._queue: FairQueue[HeldRun] = FairQueue(slots=slots, strangers=strangers)
         self._strangers = strangers
         self._flows: dict[int, Flow] = {}
@@ -73,7 +64,7 @@ class Waiting:
     @property
     def room(self) -> int:
         """How many more runs may be held."""
-        return max(0, self._capacity - len(self._held))
+        return self._room.free
 
     @property
     def ready(self) -> int:
@@ -107,7 +98,7 @@ class Waiting:
     @property
     def shut(self) -> Shut | None:
         """The due runs behind breakers, if any; a walk over the flows that hold runs."""
-        flows = (self._flows[flow_id] for flow_id in self._of_flow)
+        flows = (self._flows[flow_id] for flow_id in self._room.flows)
         behind = [flow for flow in flows if flow.breaker.door is not Door.CLOSED]
         held = [(self._queue.waiting_of(flow.flow_id), flow) for flow in behind]
         runs, flow = max(held, key=itemgetter(0), default=(0, None))
@@ -124,19 +115,13 @@ class Waiting:
         """Whether any due run may have its turn; `now_ms` is on the monotonic clock."""
         return self._queue.runnable(now_ms)
 
-    @property
-    def flow_share(self) -> int:
-        """How many runs one flow may hold: an equal part, and a tenth is always left for others."""
-        equal = self._capacity // max(1, len(self._of_flow))
-        return max(FLOW_RUNS_MIN, min(equal, self._capacity * 9 // 10))
-
     def knows(self, flow_id: int) -> bool:
         """Whether a flow's limits are here."""
         return flow_id in self._flows
 
     def waiting_of(self, flow_id: int) -> int:
         """How many runs of a flow are held."""
-        return self._of_flow.get(flow_id, 0)
+        return self._room.held_by(flow_id)
 
     def flow(self, flow_id: int) -> Flow:
         """A flow that a held run or an attempt under way belongs to."""
@@ -181,7 +166,7 @@ class Waiting:
 
     def hold(self, runs: Iterable[HeldRun]) -> None:
         """Take runs in, in order of due time; what goes beyond its flow's share spills."""
-        share = self.flow_share
+        share = self._room.flow_share
         for run in runs:
             key = (run.scheduled_for_ms, run.schedule_row)
             before = self._held.get(key)
@@ -189,7 +174,7 @@ class Waiting:
                 continue
             self._held[key] = run.due_ms
             if before is None:
-                self._count_held(run.flow_id)
+                self._room.enter(self._flows[run.flow_id])
             gives_way = run.due_ms < self._yield_before_ms and run.rank == Class.FRESH
             self._wheel.insert(run.due_ms, run._replace(rank=Class.RETRY) if gives_way else run)
         self.on_hold()
@@ -202,7 +187,7 @@ class Waiting:
         for run in sorted(runs):
             if run.key > self.reach:
                 return
-            if not self.room or not self.knows(run.flow_id):
+            if not self._room.free or not self.knows(run.flow_id):
                 self.shrink(run.due_ms)
                 return
             self.hold((run,))
@@ -240,13 +225,17 @@ class Waiting:
 
     def drained(self) -> list[tuple[int, DueRun, int]]:
         """Spilled flows that hold less than half of their share: (flow, after which, how many)."""
-        share, room = self.flow_share, self.room
+        share, free = self._room.flow_share, self._room.free
         found = []
         for flow_id, spill in self.spilled.items():
-            held = self._of_flow.get(flow_id, 0)
-            count = min(share - held, room, self._room_of(flow_id)) if held < share // 2 else 0
+            held = self._room.held_by(flow_id)
+            if held >= share // 2:
+                continue
+            count = min(share - held, free)
+            if flow_id in self._flows:  # Else what is read of it brings it; `hold` judges then.
+                count = min(count, self._room.free_for(self._flows[flow_id]))
             if count:
-                room -= count
+                free -= count
                 found.append((flow_id, spill, count))
                 self._stale.discard(flow_id)
         return found
@@ -302,7 +291,7 @@ class Waiting:
         for run in runs:
             self.withdraw(run, now_ms)
             self._held[run.scheduled_for_ms, run.schedule_row] = run.due_ms
-            self._count_held(run.flow_id)
+            self._room.enter(self._flows[run.flow_id])
             self._push(run)
 
     def wait_again(self, runs: Iterable[HeldRun], now_ms: int) -> None:
@@ -326,13 +315,12 @@ class Waiting:
         `yield_before_ms` are served as retries are, behind fresh ones.
         """
         self._yield_before_ms = yield_before_ms
-        for flow_id in list(self._of_flow):
+        for flow_id in list(self._room.flows):
             self._queue.clear(flow_id, self._drop)
         self._wheel = Wheel(now_ms)
         self._due.clear()
         self._held.clear()
-        self._of_flow.clear()
-        self._of_tenant.clear()
+        self._room.clear()
         self.spilled.clear()
         self.reach = (due_ms, _ROW_MAX, _ROW_MAX)
         self.on_shrink()
@@ -346,7 +334,7 @@ class Waiting:
         # What waits in the queue may have moved, and is held no longer.
         return (
             flow.inflight > 0
-            or flow.flow_id in self._of_flow
+            or self._room.held_by(flow.flow_id) > 0
             or self._queue.waiting_of(flow.flow_id) > 0
         )
 
@@ -359,40 +347,16 @@ class Waiting:
             priority=run.priority,
         )
 
-    def _count_held(self, flow_id: int) -> None:
-        self._of_flow[flow_id] = self._of_flow.get(flow_id, 0) + 1
-        if self._strangers:
-            self._of_tenant[self._flows[flow_id].tenant] += 1
-
-    def _room_of(self, flow_id: int) -> int:
-        """How many more runs a flow's tenant may hold: so many that the rest is free in proportion.
-
-        Of x more it holds h + x, at most `FREE_TIMES` the r - x that are left.
-        """
-        if not self._strangers:
-            return self.room
-        held = self._of_tenant[self._flows[flow_id].tenant]
-        return max(0, (FREE_TIMES * self.room - held) // (FREE_TIMES + 1))
-
     def _drop(self, run: HeldRun) -> None:
-        if self._held.pop((run.scheduled_for_ms, run.schedule_row), None) is None:
-            return
-        if self._strangers:
-            self._of_tenant[self._flows[run.flow_id].tenant] -= 1
-        left = self._of_flow[run.flow_id] - 1
-        if left:
-            self._of_flow[run.flow_id] = left
-        else:
-            del self._of_flow[run.flow_id]
+        if self._held.pop((run.scheduled_for_ms, run.schedule_row), None) is not None:
+            self._room.leave(self._flows[run.flow_id])
 
     def _spills(self, run: HeldRun, share: int) -> bool:
         spill = self.spilled.get(run.flow_id)
         if spill is not None and run.key > spill:
             self._stale.add(run.flow_id)
             return True
-        if self._of_flow.get(run.flow_id, 0) < share and (
-            not self._strangers or self._room_of(run.flow_id)
-        ):
+        if self._room.admits(self._flows[run.flow_id], share):
             return False
         before = (run.due_ms, run.scheduled_for_ms, run.schedule_row - 1)
         self.spilled[run.flow_id] = before if spill is None else min(spill, before)

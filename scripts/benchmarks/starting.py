@@ -23,8 +23,9 @@ from engine.app import Engine
 from engine.clock import SystemClock
 from engine.config import Config
 from engine.core.identity import format_instant
+from engine.core.room import RUNS_HELD_MAX
 from engine.services.loader import PAGE_RUNS_MAX
-from engine.services.waiting import NOTHING, RUNS_HELD_MAX
+from engine.services.waiting import NOTHING
 from engine.store import AtSlice, DueRun, HeldRun, Slice
 from engine.store.database import DATABASE_NAME
 

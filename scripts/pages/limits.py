@@ -51,7 +51,7 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.target_document": ("BODY_BYTES_MAX", "TIMEOUT_SECONDS_MAX"),
     },
     "Delivery": {
-        "services.waiting": ("RUNS_HELD_MAX", "FLOW_RUNS_MIN"),
+        "core.room": ("RUNS_HELD_MAX", "FLOW_RUNS_MIN"),
         "core.flow": ("PARALLELISM",),
         "web.flows": ("RATE_MAX", "PARALLELISM_MAX"),
         "store.flows": ("UNNAMED_FLOWS_MAX",),

@@ -9,11 +9,15 @@ import pytest
 from engine.app import Engine
 from engine.core.access import Quotas
 from engine.core.document import read_schedule
+from engine.core.model import Outcome
+from engine.services.transport import HttpRequest
 from engine.services.waiting import Waiting
 from tests.simulation.world import World, simulate
 
 START = "2026-11-30T12:00:00Z"
 CAPACITY = 1_000
+SUCCESS = Outcome(name="success", status=200)
+LATER = {"min_backoff_seconds": 60, "max_backoff_seconds": 60, "jitter": "none"}
 FLOWS = 15
 """Of which each would hold a hundred runs, more than there is room for in all."""
 
@@ -83,3 +87,29 @@ def test_what_waited_for_room_is_read_back_when_its_flows_go_on(
             assert len(instants) >= 148
 
     simulate(main, directory, START)
+
+
+def test_retries_that_waited_through_a_downtime_come_back_for_flows_that_nobody_knows_yet(
+    directory: Path, admin: Path
+) -> None:
+    """Their flows were never seen by the engine that comes back."""
+
+    def answer(request: HttpRequest) -> Outcome:
+        first = dict(request.headers)["X-Attempt"] == "1"
+        return Outcome(name="http_error", status=425) if first else SUCCESS
+
+    async def main(world: World) -> None:
+        async with world.engine(admin_key_file=admin) as engine:
+            await engine.tenants.put("loud", Quotas())
+            for number in range(FLOWS):
+                once = {"at": "2026-11-30T12:00:10Z", "flow_key": f"f{number}", "retry": LATER}
+                await put(engine, "loud", f"s{number}", **once)
+            await world.until("2026-11-30T12:00:30Z")
+        await world.until("2026-11-30T12:05:00Z")
+        async with world.engine(admin_key_file=admin) as engine:
+            await world.until("2026-11-30T12:05:30Z")
+        assert sorted(s.name for s in world.sent() if s.attempt == 2) == sorted(
+            f"s{number}" for number in range(FLOWS)
+        )
+
+    simulate(main, directory, START, answer=answer)
