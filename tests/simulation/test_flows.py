@@ -2,14 +2,17 @@
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from engine.core.breaker import Door
 from engine.core.bucket import TokenBucket
 from engine.core.document import read_schedule
 from engine.core.model import Outcome
 from engine.services.transport import HttpRequest
-from engine.services.waiting import FLOWS_KEPT_MAX
+from engine.services.waiting import FLOWS_KEPT_MAX, Waiting
 from tests.simulation.world import MINUTE_MS, World, put, simulate
 
 SUCCESS = Outcome(name="success", status=200)
@@ -245,10 +248,13 @@ def test_another_tenants_failures_at_the_same_host_open_nothing(directory: Path)
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
 
-def test_one_flows_backlog_leaves_room_for_the_others(directory: Path) -> None:
+def test_one_flows_backlog_leaves_room_for_the_others(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.app.Waiting", partial(Waiting, capacity=500))
+
     async def main(world: World) -> None:
         async with world.engine(rate=100_000) as engine:
-            engine.waiting._capacity = 500
             for index in range(2_000):
                 await put(engine, f"big-{index}", at="2026-11-30T12:00:20Z", flow_key="big")
             await engine.flows.put("big", rate=50, parallelism=20, paused=False)
