@@ -126,6 +126,9 @@ def test_a_key_that_belongs_to_another_occurrence_is_refused_though_it_is_signed
 def test_another_tenants_secret_and_none_at_all_are_not_enough() -> None:
     with pytest.raises(WrongSignature):
         verify(delivery(), BODY, [derive_secret(b"m" * 32, "other", 1)], now_s=SENT_S)
+    for short in ("whsec_", "whsec_AA=="):
+        with pytest.raises(ValueError, match="24 bytes or more"):
+            verify(delivery(), BODY, [short], now_s=SENT_S)
     with pytest.raises(ValueError, match="offbeat secrets"):
         verify(delivery(), BODY, [], now_s=SENT_S)
 

@@ -149,6 +149,8 @@ def tenant_name(text: str) -> str:
 def _split(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     # `offbeat secrets` prints a secret a line, and "$(offbeat secrets)" is one word to a shell.
     secrets = tuple(secret for value in values for secret in value.split())
+    if values and not secrets:
+        raise click.BadParameter("it is empty; offbeat secrets prints the engine's")
     try:
         Signer(secrets)
     except ValueError as error:

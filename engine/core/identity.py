@@ -23,6 +23,10 @@ from functools import lru_cache
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the public mark of a secret (Standard Webhooks).
 
+SECRET_BYTES_MIN = 24
+"""What Standard Webhooks asks of a secret; the engine's have 32. A shorter one can be guessed, and
+that of a variable that nobody set has none at all: with it anybody could sign."""
+
 MAX_INSTANT_MS = 253_402_300_799_999
 """9999-12-31T23:59:59.999Z: RFC 3339 writes years with four digits."""
 
@@ -234,9 +238,15 @@ def _secret_key(secret: str) -> bytes:
     if not secret.startswith(SECRET_PREFIX):
         raise ValueError(f"a signing secret starts with {SECRET_PREFIX}")
     try:
-        return b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+        key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except ValueError:
         raise ValueError(f"what follows {SECRET_PREFIX} in a signing secret is base64") from None
+    if len(key) < SECRET_BYTES_MIN:
+        raise ValueError(
+            f"a signing secret is base64 of {SECRET_BYTES_MIN} bytes or more, and this one of"
+            f" {len(key)}; copy it whole, as offbeat secrets prints it"
+        )
+    return key
 
 
 def _one_matches(expected: str, received: str) -> bool:

@@ -94,6 +94,9 @@ def test_headers_may_come_from_a_file_as_sign_prints_them(
     ("arguments", "says"),
     [
         (["--secret", "abc", "-H", "a: b"], "starts with whsec_"),
+        (["--secret", "whsec_AA==", "-H", "a: b"], "24 bytes or more, and this one of 1;"),
+        (["--secret", SECRET, "--secret", "whsec_", "-H", "a: b"], "and this one of 0;"),
+        (["--secret", "", "-H", "a: b"], "it is empty"),
         (["-H", "a: b"], "offbeat secrets prints"),
         (["--secret", SECRET, "-H", "nonsense"], "is not NAME: VALUE"),
         (["--secret", SECRET, "-H", "@/nowhere"], "/nowhere: No such file"),

@@ -176,6 +176,13 @@ def test_what_the_server_does_not_understand_is_refused_with_the_status_for_it()
             connection.close()
 
 
+@pytest.mark.parametrize(("secret", "says"), [("", "is empty"), ("whsec_", "this one of 0;")])
+def test_a_secret_that_checks_nothing_is_a_usage_error(secret: str, says: str, offbeat: Offbeat):
+    result = offbeat("sink", "--port", "0", "--secret", secret, "--ledger", "/nowhere/x")
+    assert (result.code, says in result.err) == (2, True), result.err
+    assert "offbeat secrets prints" in result.err
+
+
 @pytest.mark.parametrize("option", ["--fail-rate", "--delay"])
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "-0", "1e-1", "1_0", "", "3601", "0,5"])
 def test_a_number_is_plain_digits_in_its_range(option: str, text: str, offbeat: Offbeat):

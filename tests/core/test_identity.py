@@ -1,6 +1,8 @@
 """Identity and signatures against the published vectors, and the edges that those leave out."""
 
+import hmac
 import json
+from base64 import b64encode
 from datetime import UTC, datetime
 from math import gcd
 from pathlib import Path
@@ -302,3 +304,19 @@ def test_a_secret_that_cannot_be_read_is_refused_without_being_quoted(secret: st
     with pytest.raises(ValueError, match="signing secret") as refusal:
         Signer([secret])
     assert secret.removeprefix("whsec_") == "" or secret not in str(refusal.value)
+
+
+@pytest.mark.parametrize("size", [0, 1, 23])
+def test_a_secret_that_could_be_guessed_is_refused(size: int) -> None:
+    secret = "whsec_" + b64encode(b"k" * size).decode()
+    with pytest.raises(ValueError, match=f"24 bytes or more, and this one of {size};"):
+        Signer([secret])
+
+
+@pytest.mark.parametrize("size", [24, 32, 64])
+def test_a_secret_of_another_system_may_have_any_length_of_standard_webhooks(size: int) -> None:
+    """What it signs is the HMAC of RFC 2104 with those bytes as the key."""
+    key = b"k" * size
+    mac = hmac.digest(key, b"id.1.body", "sha256")
+    signature = Signer(["whsec_" + b64encode(key).decode()]).webhook_signature("id", 1, b"body")
+    assert signature == "v1," + b64encode(mac).decode()
