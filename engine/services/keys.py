@@ -211,7 +211,8 @@ class Keys:
 
     def _note_use(self, key: ApiKey) -> None:
         now_ms = self._clock.now_ms()
-        used_ms = now_ms - now_ms % LAST_USE_GRAIN_MS
+        # Rounded down, but not to before there was a key.
+        used_ms = max(now_ms - now_ms % LAST_USE_GRAIN_MS, key.created_at_ms)
         if key is not self._of_file and key.last_used_at_ms != used_ms:
             self._keys[key.key_id] = replace(key, last_used_at_ms=used_ms)
             self._used[key.key_id] = used_ms

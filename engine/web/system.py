@@ -38,7 +38,7 @@ class CheckDocument(TypedDict):
 class StatusDocument(TypedDict):
     """`ready` as /readyz says it; `scope` and `schedules` are null without a key that is known.
 
-    `schedules` is counted as `schedules_max` counts: who is told of failures is one of them.
+    `schedules` is counted as `schedules_max` counts: the one of its notices is left out.
     """
 
     ready: bool

@@ -2,7 +2,13 @@
 
 import pytest
 
-from engine.core.credentials import MASK, is_credential, kept_target, without_credentials
+from engine.core.credentials import (
+    MASK,
+    is_credential,
+    kept_target,
+    masked,
+    without_credentials,
+)
 from engine.core.errors import Invalid
 from engine.core.model import Outcome, Target
 
@@ -64,6 +70,11 @@ def test_one_that_was_stored_before_there_was_sealing_stays():
     plain = Target(url="https://h.example/a", headers=(("Authorization", "Bearer old-value"),))
     edited = Target(url="https://h.example/b", headers=(("Authorization", MASK),))
     assert kept_target(edited, plain).headers == plain.headers
+
+
+def test_one_that_was_stored_before_there_was_sealing_is_masked_all_the_same():
+    plain = Target(url="https://h.example/a", headers=(("X-Kind", "a"), ("X-Token", "old-value")))
+    assert masked(plain) == {"X-Kind": "a", "X-Token": MASK}
 
 
 def test_an_answer_that_echoes_a_credential_is_kept_without_it():

@@ -76,6 +76,19 @@ def test_the_last_use_of_a_key_is_written_to_ten_minutes(directory: Path, admin:
     simulate(main, directory, START)
 
 
+def test_no_key_was_used_before_it_was_made(directory: Path, admin: Path):
+    async def main(world: World) -> None:
+        async with world.engine(admin_key_file=admin) as engine:
+            await world.until("2026-11-30T12:03:00Z")
+            key, text = await engine.keys.create(tenant="default", scope=Scope.READ, name=None)
+            await world.until("2026-11-30T12:04:00Z")
+            assert engine.keys.find(text) is not None
+            ((listed,), _) = engine.keys.page(limit=10, after_id=None)
+            assert listed.last_used_at_ms == key.created_at_ms
+
+    simulate(main, directory, START)
+
+
 def test_a_key_may_ask_500_times_at_once_and_then_100_times_a_second(directory: Path, admin: Path):
     async def main(world: World) -> None:
         async with world.engine(admin_key_file=admin) as engine:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from engine.web import connection, connection_limits, ndjson
+from engine.web import connection, connection_limits, json_bodies, ndjson
 from engine.web.application import create_app
 from engine.web.server import CONNECTION_SETTINGS, Listener, start_server
 from tests.web.api_client import WAIT_SECONDS_MAX
@@ -70,6 +70,17 @@ async def hold(connect, count: int) -> list[Wire]:
     wires = [await connect() for _ in range(count)]
     assert [(await ask(wire, LIVE))[0] for wire in wires] == [200] * count
     return wires
+
+
+def test_the_limits_are_those_that_the_security_page_promises():
+    assert connection.HEAD_SECONDS_MAX == 10
+    assert json_bodies.BODY_SECONDS_MAX == 10
+    assert ndjson.LINE_SECONDS_MAX == 10
+    assert connection.ANSWER_SECONDS_MAX == 30
+    assert CONNECTION_SETTINGS["keepalive_timeout"] == 30
+    assert connection_limits.CONNECTIONS_MAX == 400
+    assert connection_limits.CONNECTIONS_PER_ADDRESS_MAX == 300
+    assert connection_limits.RESERVE == 16
 
 
 def test_health_is_told_when_every_connection_is_taken(serve, full_at_three):

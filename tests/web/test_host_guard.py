@@ -20,7 +20,8 @@ def test_local_names_are_answered(api, host):
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "localhost.evil.example",
-     "192.0.2.1", "[2001:db8::1]:80", "::1", "localhost:80:80", "[localhost]", "[::1", "127.1", ""],
+     "evil-localhost", "evil-localhost:8420", "192.0.2.1", "[2001:db8::1]:80", "::1",
+     "localhost:80:80", "[localhost]", "[::1", "127.1", ""],
 )  # fmt: skip
 def test_a_rebound_name_is_refused(api, host):
     answer = api.get("/v1/secrets", headers={"Host": host})
