@@ -9,12 +9,15 @@ Public is what IANA has given out as unicast and no registry of special purposes
 the list says of reachability. `ipaddress.is_global` is not that: it calls multicast, 6to4,
 AS 112 and the documentation prefix 3fff::/20 global.
 
-IPv6 has several ways to say an IPv4 address. A mapped one (::ffff:0:0/96) is that IPv4 address to
-the kernel and is judged as such; NAT64 and 6to4 hand the packet to a translator, so they are
-special, and `carried` says whom it would reach from there.
+IPv6 has many ways to say an IPv4 address. A mapped one (::ffff:0:0/96) is that IPv4 address to the
+kernel and is judged as such; translators and tunnels take the packet elsewhere, and `carried` says
+whom it reaches from there. Of some the address does not tell: a network's own NAT64 has a prefix
+of any length, and ISATAP the prefix of its site. `perhaps_carried` has every reading of these.
 
 Sources: IANA's IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), multicast (RFC 5771),
-global unicast (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056); each cloud's page on its metadata.
+global unicast and IPv4-compatible (RFC 4291), NAT64 (RFC 6052, RFC 8215), IPv4-translated
+(RFC 2765), 6to4 (RFC 3056), Teredo (RFC 4380), ISATAP (RFC 5214); each cloud's page on its
+metadata.
 """
 
 from collections.abc import Iterable
@@ -66,13 +69,29 @@ def kind_of(address: Address) -> Kind:
     return "special" if _is_in(address, _SPECIAL) else "public"
 
 
-def carried(address: Address) -> IPv4Address | None:
-    """The IPv4 address to which a translator would take packets for `address`, if it is such."""
+@lru_cache(maxsize=KINDS_KEPT)
+def carried(address: Address) -> tuple[IPv4Address, ...]:
+    """Where a translator or a tunnel takes packets for `address`; of Teredo, server and client."""
+    if isinstance(address, IPv4Address) or address.is_loopback or address.is_unspecified:
+        return ()
+    if any(address in network for network in _ENDING_IN_IPV4):
+        return (IPv4Address(address.packed[12:]),)
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    return address.teredo or ()
+
+
+@lru_cache(maxsize=KINDS_KEPT)
+def perhaps_carried(address: Address) -> tuple[IPv4Address, ...]:
+    """Where such a one takes them in a network that has set it up so: every reading there is."""
     if isinstance(address, IPv4Address):
-        return None
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.sixtofour
+        return ()
+    octets = address.packed
+    if address in _NAT64_OF_A_NETWORK:
+        # Prefixes of 48, 56, 64 and 96 bits; octet 8 is left free (RFC 6052 §2.2).
+        parts = octets[:8] + octets[9:]
+        return tuple(map(IPv4Address, (parts[6:10], parts[7:11], parts[8:12], octets[12:])))
+    return (IPv4Address(octets[12:]),) if octets[8:12] in _ISATAP else ()
 
 
 def _is_in(address: Address, networks: dict[int, list[Network]]) -> bool:
@@ -125,4 +144,10 @@ _SPECIAL = _by_version(
     ]
 )
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-_NAT64 = IPv6Network("64:ff9b::/96")
+_ENDING_IN_IPV4 = (
+    IPv6Network("64:ff9b::/96"),  # NAT64.
+    IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated.
+    IPv6Network("::/96"),  # IPv4-compatible.
+)
+_NAT64_OF_A_NETWORK = IPv6Network("64:ff9b:1::/48")
+_ISATAP = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")

@@ -4,16 +4,25 @@
 address inside is then judged as if it were public, with two exceptions. What must not be meant by
 accident has to be named alone: a metadata service by its address, the engine's own API by its
 address and port; `0.0.0.0/0` opens neither. And a translator (NAT64, 6to4) is opened to what could
-be reached directly: behind `64:ff9b::/96` there is still the public alone.
+be reached directly: behind `64:ff9b::/96` there is still the public alone. Where an address may be
+such a one's or not, it is refused for a metadata service or loopback behind it alone.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Network, ip_address, ip_network
 
-from engine.core.addresses import Address, Kind, Network, carried, kind_of, read_address
+from engine.core.addresses import (
+    Address,
+    Kind,
+    Network,
+    carried,
+    kind_of,
+    perhaps_carried,
+    read_address,
+)
 
 LITERALS_SHARED_MAX = 4_096
 """Addresses in URLs that are kept read: a batch of schedules calls few of them."""
@@ -64,11 +73,10 @@ class Egress:
         `address` is one of `read_address`; `own`: the engine itself listens there.
         """
         kind = kind_of(address)
-        if self._is_opened(address, port, kind, own=own):
-            behind = carried(address)
-            return None if behind is None else self.refusal(behind, port)
-        if not own and (kind == "public" or (self.private and kind in ("loopback", "private"))):
-            return None
+        reached = kind == "public" or (self.private and kind in ("loopback", "private"))
+        if (reached and not own) or self._is_opened(address, port, kind, own=own):
+            refusals = (self.refusal(ipv4, port) for ipv4 in _behind(address))
+            return next(filter(None, refusals), None)
         what = "this engine's own address" if own else _WHAT[kind]
         return f'{address} is {what}; to allow it: egress.allow = ["{_line(address, port)}"]'
 
@@ -109,6 +117,12 @@ def _literal(
     address = read_address(ipv6 or ipv4 or "")
     assert address is not None, "url_rules let no other spelling pass"
     return address, int(port or (443 if scheme == "https" else 80))
+
+
+def _behind(address: Address) -> list[IPv4Address]:
+    """The IPv4 addresses that must be allowed for `address` to be."""
+    perhaps = (a for a in perhaps_carried(address) if kind_of(a) in ("metadata", "loopback"))
+    return [*carried(address), *perhaps]
 
 
 def _line(address: Address, port: int) -> str:

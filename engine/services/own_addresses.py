@@ -9,7 +9,7 @@ no neighbour of the API's but the machine's own, and judged as loopback.
 import socket
 from ipaddress import ip_address
 
-from engine.core.addresses import Address
+from engine.core.addresses import Address, carried, perhaps_carried
 
 
 class OwnAddresses:
@@ -25,7 +25,11 @@ class OwnAddresses:
             self._listeners.add((ip_address(host), port))
 
     def hold(self, address: Address, port: int) -> bool:
-        """Whether the engine answers there, or at another port of the address."""
+        """Whether the engine answers there, at another port of the address, or behind it."""
+        behind = carried(address) + perhaps_carried(address)
+        return self._hold(address, port) or any(self._hold(ipv4, port) for ipv4 in behind)
+
+    def _hold(self, address: Address, port: int) -> bool:
         loopback = address.is_loopback or address.is_unspecified
         return any(
             (port == own_port or not loopback)

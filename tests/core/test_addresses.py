@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
 
-from engine.core.addresses import carried, kind_of, read_address
+from engine.core.addresses import carried, kind_of, perhaps_carried, read_address
 
 # The oracle lists what is public, first and last address, where the code lists what is not; it
 # compares whole numbers and leaves `ipaddress` out.
@@ -156,18 +156,68 @@ def test_a_zone_or_another_spelling_is_no_address(text):
     assert read_address(text) is None
 
 
+# Where each form has its IPv4 address, as bits of the whole: what is drawn fills the rest.
+FORMS = {
+    "IPv4-compatible": lambda ipv4, _: ipv4,
+    "IPv4-translated": lambda ipv4, _: 0xFFFF << 48 | ipv4,
+    "NAT64": lambda ipv4, _: 0x64_FF9B << 96 | ipv4,
+    "6to4": lambda ipv4, bits: 0x2002 << 112 | ipv4 << 80 | bits(80),
+    "Teredo, server": lambda ipv4, bits: 0x2001_0000 << 96 | ipv4 << 64 | bits(64),
+    "Teredo, client": lambda ipv4, bits: 0x2001_0000 << 96 | bits(64) << 32 | ipv4 ^ 0xFFFF_FFFF,
+    "ISATAP": lambda ipv4, bits: bits(64) << 64 | bits(1) << 57 | 0x5EFE << 32 | ipv4,
+    "a network's NAT64, 48 bits": lambda ipv4, bits: (
+        OF_A_NETWORK | ipv4 >> 16 << 64 | bits(8) << 56 | (ipv4 & 0xFFFF) << 40 | bits(40)
+    ),
+    "a network's NAT64, 56 bits": lambda ipv4, bits: (
+        OF_A_NETWORK | bits(8) << 72 | ipv4 >> 24 << 64 | (ipv4 & 0xFF_FFFF) << 32 | bits(32)
+    ),
+    "a network's NAT64, 64 bits": lambda ipv4, bits: (
+        OF_A_NETWORK | bits(16) << 64 | bits(8) << 56 | ipv4 << 24 | bits(24)
+    ),
+    "a network's NAT64, 96 bits": lambda ipv4, bits: OF_A_NETWORK | bits(48) << 32 | ipv4,
+}
+OF_A_NETWORK = 0x64_FF9B_0001 << 80
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whatever_form_an_ipv4_address_has_it_is_seen(form):
+    draw = random.Random(13)
+    for _ in range(1_000):
+        ipv4 = draw.randint(2, 2**32 - 1)  # ::0 and ::1 are addresses of their own.
+        address = read_address(str(IPv6Address(FORMS[form](ipv4, draw.getrandbits))))
+        assert IPv4Address(ipv4) in carried(address) + perhaps_carried(address), address
+
+
 @pytest.mark.parametrize(
     ("text", "behind"),
     [
         ("64:ff9b::a9fe:a9fe", "169.254.169.254"),
         ("2002:a9fe:a9fe::", "169.254.169.254"),
         ("2002:7f00:1:2::3", "127.0.0.1"),
+        ("::a9fe:a9fe", "169.254.169.254"),
+        ("::ffff:0:a9fe:a9fe", "169.254.169.254"),
+        ("2001:0:4136:e378:8000:63bf:3fff:fdd2", "65.54.227.120 192.0.2.45"),
     ],
 )
 def test_a_translated_address_says_whom_it_reaches(text, behind):
-    assert carried(read_address(text)) == IPv4Address(behind)
+    assert carried(read_address(text)) == tuple(map(IPv4Address, behind.split()))
 
 
-@pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700::1111", "64:ff9b:1::a9fe:a9fe"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "64:ff9b:1:c000:2:2100::",
+        "64:ff9b:1:3c0:0:221::",
+        "64:ff9b:1:344:c0:2:2100::",
+        "64:ff9b:1:344::192.0.2.33",
+        "2606:4700::5efe:192.0.2.33",
+        "fd00::200:5efe:192.0.2.33",
+    ],
+)
+def test_a_networks_own_translator_may_have_a_prefix_of_any_length(text):
+    assert IPv4Address("192.0.2.33") in perhaps_carried(read_address(text))
+
+
+@pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700::1111", "::1", "::", "64:ff9b:2::7f00:1"])
 def test_other_addresses_carry_none(text):
-    assert carried(read_address(text)) is None
+    assert carried(read_address(text)) == perhaps_carried(read_address(text)) == ()

@@ -118,6 +118,39 @@ def test_behind_an_opened_translator_is_what_could_be_reached_directly():
     assert not allowed("2002:7f00:1::", "2002::/16")
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "64:ff9b::{0:x}:{1:x}",
+        "2002:{0:x}:{1:x}::1",
+        "::{0:x}:{1:x}",
+        "::ffff:0:{0:x}:{1:x}",
+        "2001:0:{0:x}:{1:x}::f7f7:f7f7",
+        "2001:0:808:808::{2:x}:{3:x}",
+        "2606:4700::5efe:{0:x}:{1:x}",
+        "fd00::200:5efe:{0:x}:{1:x}",
+        "64:ff9b:1::{0:x}:{1:x}",
+        "64:ff9b:1:{0:x}:{4:x}:{5:x}00::",
+    ],
+)
+def test_no_spelling_in_ipv6_reaches_metadata_or_unopened_loopback(form):
+    def spelt(ipv4):
+        high, low = divmod(int(read_address(ipv4)), 2**16)
+        return form.format(high, low, high ^ 0xFFFF, low ^ 0xFFFF, low >> 8, low & 0xFF)
+
+    assert allowed(spelt("8.8.8.8"), "::/0")
+    assert not allowed(spelt("169.254.169.254"), "::/0", "0.0.0.0/0")
+    assert not allowed(spelt("169.254.169.254"), spelt("169.254.169.254"), "0.0.0.0/0")
+    named = ("169.254.169.254", "169.254.0.0")  # The last form may also be the second.
+    assert allowed(spelt("169.254.169.254"), "::/0", "0.0.0.0/0", *named)
+    assert not allowed(spelt("127.0.0.1"), "::/0")
+
+
+def test_a_networks_own_translator_reaches_its_private_addresses_once_opened():
+    assert not allowed("64:ff9b:1::10.0.0.1")
+    assert allowed("64:ff9b:1::10.0.0.1", "64:ff9b:1::/96")
+
+
 @pytest.mark.parametrize("text", ["", " 10.0.0.0/8", "10.0.0.0/8 ", *NO_OPENINGS.split()])
 def test_what_is_no_opening_is_refused_with_examples(text):
     with pytest.raises(

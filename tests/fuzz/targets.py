@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 
-from engine.core.addresses import carried, kind_of, read_address
+from engine.core.addresses import carried, kind_of, perhaps_carried, read_address
 from engine.core.document import read_schedule
 from engine.core.egress import Egress, literal_of, read_opening
 from engine.core.errors import Fault, Invalid, Malformed
@@ -51,6 +51,7 @@ def address(data: bytes) -> None:
         if each is not None:
             kind_of(each)
             carried(each)
+            perhaps_carried(each)
             GUARD.refusal(each, 443)
     try:
         opening = read_opening(_text(data))

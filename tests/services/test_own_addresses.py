@@ -41,6 +41,12 @@ def test_a_listener_on_loopback_holds_its_address_at_its_port(hold):
     assert not hold("127.0.0.1", "::1")
 
 
+def test_an_address_is_held_in_every_spelling_of_it_in_ipv6(hold):
+    for spelt in ("64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "2606:4700::5efe:7f00:1"):
+        assert hold("127.0.0.1", spelt), spelt
+    assert not hold("127.0.0.1", "64:ff9b::7f00:2")
+
+
 def places_everywhere():
     return ["0.0.0.0", "::"] if socket.has_dualstack_ipv6() else ["0.0.0.0"]
 
