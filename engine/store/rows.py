@@ -37,9 +37,14 @@ log = structlog.get_logger("offbeat.store")
 
 def named_rows(db: sqlite3.Connection, statement: str, values: Any) -> list[sqlite3.Row]:
     """A query's rows with columns by name: for the edges, where clarity is worth 2 µs a row."""
+    return each_named(db, statement, values).fetchall()
+
+
+def each_named(db: sqlite3.Connection, statement: str, values: Any) -> sqlite3.Cursor:
+    """As `named_rows`, one at a time."""
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row
-    return cursor.execute(statement, values).fetchall()
+    return cursor.execute(statement, values)
 
 
 def timetable_spec(trigger: Trigger) -> str | None:

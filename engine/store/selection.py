@@ -19,13 +19,17 @@ import orjson
 from engine.core.labels import ScheduleFilter
 from engine.core.model import Definition, Schedule
 from engine.core.notice import NOTICES
-from engine.store.rows import named_rows, schedule_of
+from engine.store.rows import each_named, schedule_of
 from engine.store.statements import statements
 
 SQL = statements()
 
 LOOKED_AT_MAX = 10_000
 """Rows that a page looks at: some 20 ms of the reader's thread."""
+
+PAGE_BYTES_MAX = 262_144
+"""URLs, headers, bodies and labels with which a page ends, as much as one request may bring (256
+KiB): a thousand schedules have some 50 KB of them, and could have a hundred megabytes."""
 
 
 def page(
@@ -36,9 +40,17 @@ def page(
     None at the end. A page may have fewer than `limit`, or none, and still not be the last.
     """
     ids, next_name = _choose(db, tenant, which, limit, after_name)
-    rows = named_rows(db, SQL["list_schedules"], (orjson.dumps(ids).decode(),))
-    found = [schedule_of(row) for row in rows]
-    return [schedule for schedule in found if schedule is not None], next_name
+    found: list[Schedule] = []
+    size, name = 0, after_name
+    with closing(each_named(db, SQL["list_schedules"], (orjson.dumps(ids).decode(),))) as rows:
+        for row in rows:
+            if size >= PAGE_BYTES_MAX:
+                return found, name
+            size += sum(len(row[column] or "") for column in ("url", "headers", "body", "labels"))
+            name = row["name"]
+            if (schedule := schedule_of(row)) is not None:
+                found.append(schedule)
+    return found, next_name
 
 
 def index_labels(

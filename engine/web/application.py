@@ -3,8 +3,8 @@
 A route that gives figures of the whole node, other tenants' runs among them, is for administrators.
 """
 
-from collections import Counter
-from weakref import WeakValueDictionary
+from collections import Counter, defaultdict
+from weakref import WeakSet, WeakValueDictionary
 
 from aiohttp import web
 
@@ -31,6 +31,7 @@ from engine.web import (
     secrets,
     system,
     tenants,
+    unsent,
 )
 from engine.web.access import Route
 from engine.web.answer_date import dated_by
@@ -117,6 +118,7 @@ def create_app(engine: EngineFace) -> web.Application:
     app[ENGINE] = engine
     app[batch.UNDER_WAY] = Counter()
     app[long_work.TURNS] = WeakValueDictionary()
+    app[unsent.UNSENT] = defaultdict(WeakSet[unsent.LongAnswer])
     app[docs.DESCRIPTION] = DESCRIPTION
     app.on_response_prepare.append(dated_by(engine.clock))
     app.on_shutdown.append(events.end_streams)

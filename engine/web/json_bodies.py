@@ -17,6 +17,7 @@ from engine.web.expectations import invite_body
 from engine.web.long_work import my_turn
 from engine.web.operations import JSON_TYPES, NOTHING
 from engine.web.problems import Problem
+from engine.web.unsent import LongAnswer, check_unsent
 
 BODY_BYTES_MAX = 262_144
 """A request's body, and a line of a batch: room for a target's body in base64 and its schedule."""
@@ -101,12 +102,16 @@ def json_response(
 async def list_response(
     request: web.Request, documents: Iterable[Any], next_cursor: str | None
 ) -> web.Response:
-    """A page: `{"data": [...], "next_cursor": ...}`; `documents` is drawn a few at a time."""
+    """A page: `{"data": [...], "next_cursor": ...}`; `documents` is drawn a few at a time.
+
+    Raises `Crowded` while the tenant does not take what it was answered.
+    """
     rendered: list[bytes] = []
     async with my_turn(request):
+        check_unsent(request)
         for document in documents:
             rendered.append(compact_json(document))
             if len(rendered) % RENDERED_AT_ONCE == 0:
                 await asyncio.sleep(0)
     body = b'{"data":[%b],"next_cursor":%b}' % (b",".join(rendered), compact_json(next_cursor))
-    return web.Response(body=body, content_type="application/json")
+    return LongAnswer(request, body)

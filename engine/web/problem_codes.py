@@ -36,7 +36,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "idempotency_key_taken": (422, "another request was made under this Idempotency-Key"),
     "invalid_query": (422, "parameters break rules; `errors` lists them"),
     "rate_limited": (429, "the key has asked too often; wait for Retry-After"),
-    "crowded": (429, "too many reads of the tenant wait already; wait for Retry-After"),
+    "crowded": (429, "too much that the tenant asked for waits already; wait for Retry-After"),
     "headers_too_large": (431, "the request line or a header is too long"),
     "internal": (500, "the engine failed; its log says why"),
     "version_not_supported": (505, "the request is not HTTP/1.1 or HTTP/1.0"),

@@ -77,6 +77,7 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.json_text": ("DEPTH_MAX", "CONTAINERS_MAX"),
         "core.fields": ("FAULTS_MAX",),
         "web.queries": ("PAGE_MAX",),
+        "store.selection": ("PAGE_BYTES_MAX",),
         "web.once": ("KEY_LENGTH_MAX",),
         "core.once": ("KEPT_MS", "IDEMPOTENCY_KEYS_MAX"),
         "web.batch": ("BATCHES_AT_ONCE",),
@@ -97,6 +98,8 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
             "CONNECTIONS_PER_ADDRESS_MAX",
             "RESERVE",
         ),
+        "store.turns": ("READS_WAITING_MAX",),
+        "web.unsent": ("UNSENT_BYTES_MAX",),
         "services.events": ("STREAMS_MAX", "STREAMS_PER_TENANT_MAX", "EVENTS_PER_SECOND"),
     },
     "Forecast, audit and attribution": {

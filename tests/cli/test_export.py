@@ -70,8 +70,8 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 for document in SCHEDULES.values():
     document.setdefault("target", HOOK)
 
-OWN = ("revision", "created_at", "updated_at", "owed_after")
-"""What says when this engine learnt of a schedule."""
+OWN = ("revision", "created_at", "updated_at", "owed_after", "next")
+"""What says when this engine learnt of a schedule, and what comes next when it is asked."""
 
 File = Callable[[str, str], str]
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from engine.web import connection, connection_limits, json_bodies, ndjson
+from engine.web import connection, connection_limits, json_bodies, ndjson, unsent
 from engine.web.application import create_app
 from engine.web.server import CONNECTION_SETTINGS, Listener, start_server
 from tests.web.api_client import WAIT_SECONDS_MAX
@@ -192,6 +192,28 @@ def test_a_client_that_does_not_take_its_answer_is_cut_off(serve, engine, api, m
         return taken
 
     assert serve(scenario) < whole
+
+
+def test_a_tenant_that_does_not_take_its_answers_is_made_no_more_until_it_does(
+    serve, engine, api, monkeypatch
+):
+    target = {"url": "http://h/", "body": "x" * 100_000}
+    for number in range(150):  # More than the buffers between two sockets take.
+        assert api.put(f"large-{number}", {"every": 60, "target": target}).status == 201
+    monkeypatch.setattr(unsent, "UNSENT_BYTES_MAX", 1_000_000)
+
+    async def scenario(connect):
+        reader, writer = await connect(SCHEDULES.replace(b"schedules", b"schedules?limit=1000"))
+        await reader.readuntil(b"\r\n\r\n")
+        other = await connect()
+        status, headers = await ask(other, SCHEDULES)
+        live = (await ask(other, LIVE))[0]
+        writer.transport.abort()
+        while (await ask(other, SCHEDULES))[0] != 200:
+            pass
+        return status, headers["Retry-After"], live
+
+    assert serve(scenario) == (429, "1", 200)
 
 
 def test_a_batch_whose_lines_drip_is_given_up(serve, monkeypatch):

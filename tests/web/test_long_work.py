@@ -1,9 +1,10 @@
 """Long answers take turns of the loop: those of one tenant the turns of one, however many."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
@@ -12,6 +13,7 @@ from engine.core.access import Scope
 from engine.web.json_bodies import RENDERED_AT_ONCE, list_response
 from engine.web.long_work import TURNS
 from engine.web.ports import CALLER, Caller
+from engine.web.unsent import UNSENT
 
 DOCUMENTS = 4 * RENDERED_AT_ONCE
 
@@ -20,6 +22,7 @@ def test_fifty_lists_of_one_tenant_take_as_many_turns_as_one() -> None:
     drawn: list[str] = []
     app = web.Application()
     app[TURNS] = WeakValueDictionary()
+    app[UNSENT] = defaultdict(WeakSet)
 
     def documents(tenant: str) -> Iterator[int]:
         for number in range(DOCUMENTS):

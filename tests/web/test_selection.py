@@ -97,6 +97,14 @@ def test_the_resting_and_the_active_are_told_apart(node):
     assert names(node, paused="true") == []
 
 
+def test_a_page_ends_with_as_much_text_as_a_request_may_bring(node):
+    for name in "abcde":
+        put(node, name, target={**TARGET, "body": "x" * 100_000})
+    first = node.ask("GET", "/v1/schedules?limit=1000").json
+    assert [each["name"] for each in first["data"]] == ["a", "b", "c"]
+    assert names(node, limit="1000") == list("abcde")
+
+
 def test_pages_hold_still_while_schedules_come_and_go(node):
     for index in range(0, 60, 2):
         put(node, f"job-{index:02}", labels={"env": "prod"})
