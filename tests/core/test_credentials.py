@@ -27,6 +27,21 @@ STORED = Target(url="https://h.example/a", headers=MASKED, sealed=(("Authorizati
         "X-Auth-Token",
         "X-Client-Secret",
         "X_KEY",
+        "X.Key.2",
+        "Key-Id",
+        "X-AccessKey",
+        "X-Authkey",
+        "X-Authentication",
+        "X-Authorisation",
+        "X-OAuth",
+        "X-Bearer",
+        "X-Jwt",
+        "X-Pass",
+        "X-Passcode",
+        "X-Passphrase",
+        "X-Passwd",
+        "X-Pwd",
+        "X-Session-Id",
     ],
 )
 def test_what_names_a_credential_is_one(name: str):
@@ -34,7 +49,21 @@ def test_what_names_a_credential_is_one(name: str):
     assert not is_credential(name, "")
 
 
-@pytest.mark.parametrize("name", ["Content-Type", "X-Author", "X-Keyboard", "Accept", "X-Monkey"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Content-Type",
+        "Accept",
+        "X-Author",
+        "X-Authority",
+        "X-Bypass",
+        "X-Compass",
+        "X-Keyboard",
+        "X-Keyword",
+        "X-Monkey",
+        "X-Passenger",
+    ],
+)
 def test_what_does_not_name_one_is_none(name: str):
     assert not is_credential(name, "s")
 
