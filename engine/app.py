@@ -72,7 +72,8 @@ class Engine:
 
     It lives in the running loop of any program and touches nothing that is the program's: signals,
     logging, the loop's policy, the interpreter's settings and the default metrics registry are as
-    they were. `engine.process` is the program that sets them up for an engine alone.
+    they were. `engine.process` is the program that sets them up for an engine alone. So events go
+    where the program's structlog takes them, and are masked if it masks them (docs/security.md).
     """
 
     def __init__(

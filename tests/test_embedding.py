@@ -15,11 +15,13 @@ import prometheus_client
 import pytest
 import structlog
 from aiohttp import web
+from structlog.typing import EventDict
 
 from engine.app import Engine
 from engine.config import Config
 from engine.core.labels import ScheduleFilter
 from engine.services.handlers import Call
+from engine.services.log_masks import mask_secrets
 from engine.web.connection import Connection
 from engine.web.connection_limits import Places
 from engine.web.server import CONNECTION_SETTINGS
@@ -68,6 +70,37 @@ def test_it_leaves_the_programs_own_settings_alone(tmp_path: Path) -> None:
         assert globals_of_the_program() == before
 
     asyncio.run(main())
+
+
+def test_a_program_that_puts_the_masks_into_its_log_has_what_the_engine_says_masked(
+    tmp_path: Path,
+) -> None:
+    events: list[EventDict] = []
+
+    def keep(_logger: Any, _method: str, event: EventDict) -> EventDict:
+        events.append(event)
+        raise structlog.DropEvent
+
+    async def main() -> None:
+        async with Engine(Config(data_dir=tmp_path)) as engine:
+            raised = asyncio.Event()
+
+            @engine.handler("work")
+            async def work(call: Call) -> None:
+                raised.set()
+                raise RuntimeError(f"refused {call.body.decode()}")
+
+            await engine.schedules.put(
+                JOB | {"target": {"url": "inproc:work", "body": "Bearer s3"}}
+            )
+            await engine.schedules.trigger("job")
+            async with asyncio.timeout(30):
+                await raised.wait()
+
+    structlog.configure(processors=[structlog.processors.format_exc_info, mask_secrets, keep])
+    asyncio.run(main())
+    event = next(event for event in events if event["event"] == "handler_failed")
+    assert event["exception"].endswith("RuntimeError: refused Bearer ***")
 
 
 def test_two_engines_in_one_process_are_strangers(tmp_path: Path) -> None:
