@@ -2,7 +2,8 @@
 
 crond's daylight-saving rule is ours, and so is its reading of the five fields, so the times carry
 over as they are. Commands do not: the engine calls URLs and runs nothing. A plain curl or wget call
-becomes the request that it makes; any other command is posted to `target` as
+becomes the request that it makes; any other command, also a call that no schedule may hold, is
+posted to `target` as
 
     {"command": …, "user": …, "stdin": …, "environment": {…}}
 
@@ -26,7 +27,7 @@ from engine.imports.curl import read_curl
 from engine.imports.naming import name_jobs
 from engine.imports.report import Import, Imported, Remark, merge, reason_of
 from engine.imports.shell import NotPlain, Unclosed, check_closed, read_words
-from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall
+from engine.imports.web_call import TIMEOUT_SECONDS_MAX, WebCall, request_of
 from engine.imports.wget import read_wget
 
 FILE_BYTES_MAX = 1_048_576
@@ -74,7 +75,7 @@ def read_crontab(
                 try:
                     draft = _draft(line, timezone, target)
                 except (NotPlain, Invalid) as error:
-                    refused.append((line.line, reason_of(error) + _about_cut(line, error)))
+                    refused.append((line.line, reason_of(error)))
                 else:
                     drafts.append(draft)
                     notes += ((line.line, text) for text in draft.notes)
@@ -107,20 +108,20 @@ def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
     # Without an id, so that an H is refused: it means nothing in a crontab.
     _check_crond_reads(read_cron(job.cron, schedule_id=None, timezone=zone))
     _check_closed(job)
+    identity: tuple[str, ...]
+    notes: tuple[str, ...]
     try:
         call = _web_call(job)
-    except NotPlain as reason:
+        destination = request_of(call)
+    except (NotPlain, Invalid) as reason:
         if target is None:
-            raise NotPlain(_why_not(job.command, reason)) from None
-        call = None
-    identity: tuple[str, ...]
-    if call is not None:
-        identity = (job.user or "", call.method, call.url)
-        destination = _call_target(call)
-        notes = call.notes + _user_note(job) + _input_note(job, call)
-    else:
+            raise NotPlain(_why_not(job, reason)) from None
         identity = (job.user or "", "command", job.stdin or "", job.command)
-        destination, notes = _command_target(job, target or ""), ()
+        destination = _command_target(job, target)
+        notes = (_CUT,) if _is_cut(job, reason) else ()
+    else:
+        identity = (job.user or "", call.method, call.url)
+        notes = call.notes + _user_note(job) + _input_note(job, call)
     document = {"cron": job.cron, "timezone": zone, "target": destination}
     checked = read_schedule(document, tenant=DEFAULT_TENANT, name="imported")
     return _Draft(
@@ -157,19 +158,14 @@ def _web_call(job: Job) -> WebCall:
     return _PROGRAMS[program](words[1:], job.stdin)
 
 
-def _why_not(command: str, reason: NotPlain) -> str:
-    called = re.search(r"(?<![\w.-])(?:curl|wget)(?![\w.-])", command)
-    why = f"not a plain {called[0]} call, since {reason}" if called else "not a web call"
-    return f"{why}; --target URL makes it a POST of the command"
-
-
-def _call_target(call: WebCall) -> dict[str, Any]:
-    target: dict[str, Any] = {"url": call.url, "method": call.method}
-    if call.headers:
-        target["headers"] = dict(call.headers)
-    if call.body is not None:
-        target["body"] = call.body
-    return target | {"timeout_seconds": call.timeout_seconds}
+def _why_not(job: Job, reason: NotPlain | Invalid) -> str:
+    why = "not a web call"
+    if called := re.search(r"(?<![\w.-])(?:curl|wget)(?![\w.-])", job.command):
+        may = " that a schedule may hold" if isinstance(reason, Invalid) else ""
+        plain = "" if may else "plain "
+        why = f"not a {plain}{called[0]} call{may}, since {reason_of(reason)}"
+    cut = f"; {_CUT}" if _is_cut(job, reason) else ""
+    return f"{why}; --target URL makes it a POST of the command{cut}"
 
 
 def _command_target(job: Job, url: str) -> dict[str, Any]:
@@ -206,7 +202,7 @@ def _user_note(job: Job) -> tuple[str, ...]:
 def _input_note(job: Job, call: WebCall) -> tuple[str, ...]:
     if not (job.stdin or "").strip() or _web_call(replace(job, stdin=None)) != call:
         return ()
-    return ("crond ends the command at the unescaped %; a sign that is meant is written \\%",)
+    return (_CUT,)
 
 
 def _fate(setting: Setting) -> Iterator[str]:
@@ -253,9 +249,10 @@ def _about_all(drafts: Sequence[_Draft], timezone: str) -> tuple[Remark, ...]:
     return tuple(Remark(lines=(), text=text) for text in texts)
 
 
-def _about_cut(job: Job, error: NotPlain | Invalid) -> str:
-    """What may have become of an address that is none."""
-    faults = error.faults if isinstance(error, Invalid) else ()
-    if job.stdin is None or all(fault.pointer != "/target/url" for fault in faults):
-        return ""
-    return "; crond ends the command at the unescaped %: write \\%"
+def _is_cut(job: Job, reason: NotPlain | Invalid) -> bool:
+    """Whether crond's % may be why an address is none."""
+    faults = reason.faults if isinstance(reason, Invalid) else ()
+    return job.stdin is not None and any(fault.pointer == "/target/url" for fault in faults)
+
+
+_CUT = "crond ends the command at the unescaped %; a sign that is meant is written \\%"

@@ -5,6 +5,7 @@ the command sent would be worse than none. Options about output and connections 
 nothing for the receiver are ignored.
 """
 
+import re
 from collections.abc import Sequence
 from urllib.parse import quote_plus
 
@@ -35,7 +36,7 @@ def read_curl(arguments: Sequence[str], stdin: str | None) -> WebCall:
     options = read_options(arguments, shorts=_SHORT, valued=_VALUED, equals=False)
     _refuse_what_has_no_counterpart(options)
     address = only_address(options, "url")
-    if "globoff" not in options.names() and any(character in address for character in "[]{}"):
+    if "globoff" not in options.names() and not set("[]{}").isdisjoint(_LITERAL.sub("", address)):
         raise NotPlain("curl would expand [] or {} in its address")
     headers = _headers(options)
     url = whole_url(address, headers)
@@ -55,6 +56,9 @@ def read_curl(arguments: Sequence[str], stdin: str | None) -> WebCall:
         notes=_notes(options),
     )
 
+
+# An IPv6 address as host: its brackets are no glob to curl either.
+_LITERAL = re.compile(r"(?<![^/@])\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\]")
 
 _SHORT = {
     "0": "http1.0",

@@ -1,7 +1,7 @@
 """What a CronJob runs, as a request: a container that calls a URL, or one that a receiver runs.
 
 The engine starts no containers. One whose command is a plain curl or wget call becomes the request
-that it makes; any other is posted to `target` as
+that it makes; any other, also a call that no schedule may hold, is posted to `target` as
 
     {"image": …, "command": […], "args": […], "environment": {…}}
 
@@ -15,10 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from engine.core.errors import Invalid
 from engine.core.policy_document import ATTEMPTS_MAX
 from engine.imports.curl import read_curl
+from engine.imports.report import reason_of
 from engine.imports.shell import NotPlain, read_words
-from engine.imports.web_call import LONG, TIMEOUT_SECONDS_MAX, WebCall, waits_longer
+from engine.imports.web_call import (
+    LONG,
+    TIMEOUT_SECONDS_MAX,
+    WebCall,
+    request_of,
+    waits_longer,
+)
 from engine.imports.wget import read_wget
 
 _PROGRAMS = {"curl": read_curl, "wget": read_wget}
@@ -43,21 +51,18 @@ def read_work(job: Mapping[str, Any], *, target: str | None) -> Work:
     containers = job_containers(pod)
     container = containers[0] if containers else {}
     notes = [*_left_out(job, pod, containers)]
-    call = None
     try:
         call = _web_call(_words(container))
-    except NotPlain as reason:
+        request = request_of(call)
+    except (NotPlain, Invalid) as error:
         if target is None:
-            raise NotPlain(f"no web call, since {reason}; --target URL posts the command") from None
-        request: dict[str, Any] = {"url": target, "method": "POST", "json": _body(container)}
+            raise NotPlain(_why_not(error)) from None
+        request = {"url": target, "method": "POST", "json": _body(container)}
         notes += _environment_notes(container)
     else:
-        request = {"url": call.url, "method": call.method}
-        request |= {"headers": dict(call.headers)} if call.headers else {}
-        request |= {"body": call.body} if call.body is not None else {}
         notes += call.notes
     seconds, again = _whole(job, "activeDeadlineSeconds"), _whole(job, "backoffLimit")
-    most = call.timeout_seconds if call is not None else TIMEOUT_SECONDS_MAX
+    most = request.get("timeout_seconds", TIMEOUT_SECONDS_MAX)
     request["timeout_seconds"] = min(max(most if seconds is None else seconds, 1), most)
     retry = {} if again is None else {"max_attempts": min(again + 1, ATTEMPTS_MAX)}
     notes += _limit_notes(seconds, again)
@@ -130,6 +135,11 @@ def _web_call(words: list[str]) -> WebCall:
     if program not in _PROGRAMS:
         raise NotPlain(f"it runs {program or 'nothing'}")
     return _PROGRAMS[program](words[1:], None)
+
+
+def _why_not(reason: NotPlain | Invalid) -> str:
+    call = "web call that a schedule may hold" if isinstance(reason, Invalid) else "web call"
+    return f"no {call}, since {reason_of(reason)}; --target URL posts the command"
 
 
 def _body(container: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
+from engine.core.errors import Fault, Invalid
+from engine.core.target_document import read_target
 from engine.imports.shell import NotPlain
 
 # The longest wait that a schedule may have (SPEC §4). Neither curl nor wget gives up earlier by
@@ -46,6 +49,22 @@ class Options:
 
     def last(self, *names: str) -> str | None:
         return next(reversed(self.values(*names)), None)
+
+
+def request_of(call: WebCall) -> dict[str, Any]:
+    """The member `target` of a schedule that makes the call.
+
+    Raises Invalid for a request that no schedule may hold, as one with a Host of its own.
+    """
+    request: dict[str, Any] = {"url": call.url, "method": call.method}
+    request |= {"headers": dict(call.headers)} if call.headers else {}
+    request |= {"body": call.body} if call.body is not None else {}
+    request["timeout_seconds"] = call.timeout_seconds
+    faults: list[Fault] = []
+    read_target(request, faults)
+    if faults:
+        raise Invalid(*faults)
+    return request
 
 
 def read_options(

@@ -143,10 +143,34 @@ def test_a_plain_command_of_a_user_is_nothing_but_the_command():
 
 def test_an_address_that_crond_cut_is_refused_with_what_cut_it():
     [(_, reason)] = refusals(read("0 5 * * * curl http://h.example:%H/tick\n"))
-    assert reason.startswith("url: write a port")
-    assert reason.endswith("; crond ends the command at the unescaped %: write \\%")
+    assert "since url: write a port" in reason
+    assert reason.endswith(
+        "; crond ends the command at the unescaped %; a sign that is meant is written \\%"
+    )
     [(_, whole)] = refusals(read("0 5 * * * curl http://h.example:/tick\n"))
     assert "crond ends" not in whole
+    posted = read("0 5 * * * curl http://h.example:%H/tick\n", target=RUNNER)
+    assert any("crond ends" in note.text for note in posted.notes)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ('curl -H "Host: shop.example" http://127.0.0.1/cron.php', "Host: the engine or HTTP"),
+        ("curl -X GET -d a=1 http://h.example/", "body: GET carries no body"),
+        ("curl -X PURGE http://h.example/", "method: write one of"),
+        ('curl "http://h.example/a b"', "url: a URL holds no blanks"),
+        ("wget -O- http://h.example/%Y", "url: a % starts two hexadecimal digits"),
+    ],
+)
+def test_a_call_that_no_schedule_may_hold_is_a_command_like_any_other(command: str, reason: str):
+    line = f"0 5 * * * {command}".replace("%", "\\%")
+    [(_, refused)] = refusals(read(line))
+    assert f"call that a schedule may hold, since {reason}" in refused
+    assert refused.endswith("; --target URL makes it a POST of the command")
+    [imported] = read(line, target=RUNNER).schedules
+    target = imported.document["target"]
+    assert (target["url"], target["json"]) == (RUNNER, {"command": command})
 
 
 def test_a_time_that_cannot_be_is_the_reason_whatever_the_command():
@@ -187,7 +211,6 @@ def test_cron_tz_moves_the_jobs_below_it_and_tz_moves_none():
         ("H 5 * * * a", "cron: "),
         ("0 0 30 2 * a", "cron: never occurs"),
         ("1 5 cron.daily nice run-parts /etc/cron.daily", "cron: "),
-        ("0 5 * * * curl 'http://h.example/a|b'", "url: "),
         ("@every 5m curl http://h.example/a", "crond knows no @every; put a schedule with every"),
     ],
 )

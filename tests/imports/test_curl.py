@@ -82,6 +82,8 @@ def basic(credentials: str) -> dict[str, str]:
             None,
         ),
         ("curl -g 'http://h.example/?ids[]=1'", "GET", "http://h.example/?ids[]=1", {}, None),
+        ("curl http://[::1]:9000/", "GET", "http://[::1]:9000/", {}, None),
+        ("curl [::ffff:127.0.0.1]/a", "GET", "http://[::ffff:127.0.0.1]/a", {}, None),
         ("curl -- http://h.example", "GET", "http://h.example", {}, None),
     ],
 )
@@ -140,6 +142,7 @@ def test_headers_that_are_only_shown_change_nothing():
         ("curl -H 'Content-Type:' -d a http://h.example", "without a Content-Type"),
         ("curl -b jar http://h.example", "cookies are in a file"),
         ("curl 'http://h.example/[1-9]'", "expand"),
+        ("curl 'http://[::1]/{a,b}'", "expand"),
         ("curl ftp://h.example/", "ftp: is not http"),
         ("curl -m soon http://h.example", "'soon' is not a number of seconds"),
         ("curl -X", "-X has no value"),

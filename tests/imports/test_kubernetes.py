@@ -174,6 +174,16 @@ def test_a_container_that_calls_a_url_becomes_the_call(command: str):
     assert (target["method"], target["url"]) == ("POST", "http://web/tick")
 
 
+def test_a_call_that_no_schedule_may_hold_is_posted_like_any_container():
+    command = "command: [curl, -H, 'Host: shop.example', 'http://web/tick']"
+    text = cron_job("x: 1", f"{{containers: [{{{command}}}]}}")
+    assert one(text)["target"]["url"] == RUNNER
+    assert one(text)["target"]["timeout_seconds"] == 300
+    said = "a: no web call that a schedule may hold, since Host: the engine or HTTP itself sets"
+    assert refusal(text, target=None).startswith(said)
+    assert refusal(text, target=None).endswith("; --target URL posts the command")
+
+
 def test_limits_of_the_job_become_limits_of_its_attempts():
     text = cron_job("x: 1").replace(
         "{spec: {template", "{spec: {backoffLimit: 2, activeDeadlineSeconds: 60, template", 1
