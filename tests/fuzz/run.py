@@ -9,6 +9,7 @@ import gc
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -43,9 +44,10 @@ def main(name: str, runs: str, seed: str) -> None:
     def one(data: bytes) -> None:
         if next(turns) % GROWN_EVERY == 0:
             data = grown(target, data)
-        started = time.thread_time()
-        target(data)
-        seconds = time.thread_time() - started
+        seconds = cpu_seconds(target, data)
+        if seconds >= INPUT_SECONDS_MAX:
+            # Once more: others on the machine take its caches, and an input is not slow for that.
+            seconds = min(seconds, cpu_seconds(target, data))
         assert seconds < INPUT_SECONDS_MAX, (
             f"{seconds * 1_000:.0f} ms for {len(data):,} bytes: {data[:500]!r}"
         )
@@ -57,6 +59,12 @@ def main(name: str, runs: str, seed: str) -> None:
         quiet = ["-verbosity=0", "-close_fd_mask=0", f"-artifact_prefix={corpus}/"]
         atheris.Setup([sys.argv[0], *options, *quiet, corpus], one)
         atheris.Fuzz()
+
+
+def cpu_seconds(target: Callable[[bytes], object], data: bytes) -> float:
+    started = time.thread_time()
+    target(data)
+    return time.thread_time() - started
 
 
 if __name__ == "__main__":
