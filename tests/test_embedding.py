@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,20 @@ def test_a_mounted_interface_gives_addresses_that_lead_to_it(tmp_path: Path) -> 
     with_site(tmp_path, main)
 
 
-Ask = Callable[..., Awaitable[tuple[int, Any]]]
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Asks what is mounted at `at`: the status, and the answer or `only` one of its headers."""
+
+    at: str
+
+    async def __call__(
+        self, method: str, path: str, *, only: str | None = None, **rest: Any
+    ) -> tuple[int, Any]:
+        async with aiohttp.request(method, f"{self.at}{path}", **rest) as response:
+            if only is not None:
+                return response.status, response.headers[only]
+            is_json = "json" in response.content_type
+            return response.status, await (response.json() if is_json else response.text())
 
 
 def with_site(
@@ -158,19 +172,9 @@ def with_site(
                 kind, runner.server, places=Places(), loop=loop, **CONNECTION_SETTINGS
             )
             server = await loop.create_server(connect, "127.0.0.1", 0)
-            origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-
-            async def ask(
-                method: str, path: str, *, only: str | None = None, **rest: Any
-            ) -> tuple[int, Any]:
-                async with aiohttp.request(method, f"{origin}/jobs{path}", **rest) as response:
-                    if only is not None:
-                        return response.status, response.headers[only]
-                    is_json = "json" in response.content_type
-                    return response.status, await (response.json() if is_json else response.text())
-
+            port = server.sockets[0].getsockname()[1]
             try:
-                await main(engine, ask)
+                await main(engine, Ask(f"http://127.0.0.1:{port}/jobs"))
             finally:
                 server.close()
                 await runner.cleanup()
@@ -245,3 +249,38 @@ def test_without_keys_nobody_is_answered_who_comes_from_elsewhere(
         assert (await ask("GET", "/livez"))[0] == 200
 
     with_site(tmp_path, main, FromElsewhere)
+
+
+async def last_attempt(ask: Ask, run: str) -> dict[str, Any]:
+    """The last attempt of a run that has ended, told by the events of runs."""
+    async with asyncio.timeout(30), aiohttp.request("GET", f"{ask.at}/v1/events") as stream:
+        while (answer := (await ask("GET", run))[1])["state"] not in {"succeeded", "failed"}:
+            await stream.content.readuntil(b"\n\n")
+    return answer["attempts"][-1]
+
+
+def test_an_engine_that_is_made_to_call_its_own_api_gets_nothing_done(tmp_path: Path) -> None:
+    async def main(_: Engine, ask: Ask) -> None:
+        target = {"url": f"{ask.at}/v1/secrets:rotate"}
+        schedule = {"every": 31_536_000, "target": target}
+        assert (await ask("PUT", "/v1/schedules/own", json=schedule))[0] == 201
+        _, place = await ask("POST", "/v1/schedules/own:trigger", json={}, only="Location")
+        attempt = await last_attempt(ask, place.removeprefix("/jobs"))
+        assert (attempt["outcome"], attempt["status"]) == ("http_error", 401)
+        assert "point the schedule at its receiver" in attempt["response"]
+        assert len((await ask("GET", "/v1/secrets"))[1]["data"]) == 1
+
+    with_site(tmp_path, main)
+
+
+@pytest.mark.parametrize("path", ["/v1/schedules", "/v1/secrets", "/metrics"])
+def test_a_delivery_is_told_nothing_where_no_keys_are(tmp_path: Path, path: str) -> None:
+    async def main(_: Engine, ask: Ask) -> None:
+        marked = {"x-scheduler-signature": "v1=00"}
+        status, problem = await ask("GET", path, headers=marked)
+        assert (status, problem["code"]) == (401, "key_required")
+        assert (await ask("GET", "/v1/status", headers=marked))[1]["scope"] is None
+        assert (await ask("GET", "/livez", headers=marked))[0] == 200
+        assert (await ask("GET", path))[0] == 200
+
+    with_site(tmp_path, main)

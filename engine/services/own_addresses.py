@@ -4,6 +4,9 @@ A tenant who cannot reach the API, or whom it knows by where requests come from,
 have the engine call itself, or what else its machine offers at that address to who comes from
 there. So the whole address is the engine's, with every port. Loopback is not: what listens there is
 no neighbour of the API's but the machine's own, and judged as loopback.
+
+Mounted in another program the engine listens nowhere itself; what it is sent by itself the API
+refuses then (`web/access.py`).
 """
 
 import socket

@@ -1,8 +1,14 @@
 """Who is asking, and whether they may: keys, scopes and rates, before a handler is reached.
 
 Each route says once which scope it needs (`application.ROUTES`). While the engine has no keys
-everybody is its one tenant's administrator, since only this machine can ask. Where another
-tenant's resource would be there is nothing: names and ids are looked up among the caller's own.
+everybody is its one tenant's administrator, since only this machine can ask; a delivery is nobody,
+for it says where its schedule points and not who wrote it. Where another tenant's resource would be
+there is nothing: names and ids are looked up among the caller's own.
+
+An engine refuses to call where it listens (`services/own_addresses.py`), but mounted in another
+program, or behind a proxy, it does not know all of its addresses. Its deliveries tell themselves by
+a header that no target can take away. Those of other engines are refused with them: to have one
+engine trigger another's schedule is what keys are for, and with one a delivery acts as anybody.
 
 Statuses and `WWW-Authenticate` are those of RFC 6750 §3.
 """
@@ -24,6 +30,9 @@ from engine.web.queries import refuse_parameters
 
 REALM = 'Bearer realm="offbeat"'
 
+DELIVERY_MARK = "X-Scheduler-Signature"
+"""Sent with every attempt; a tenant's own headers cannot have the name (`core/header_rules.py`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -33,8 +42,6 @@ class Route:
     path: str
     scope: Scope | None
     operation: Operation
-    open_here: bool = False
-    """Whether no key is needed while only this machine can ask."""
 
     def definition(self) -> web.RouteDef:
         """What aiohttp is given."""
@@ -61,26 +68,35 @@ def _whole_path(request: web.Request) -> str:
 def _caller(request: web.Request, route: Route) -> Caller:
     """For whom the request acts. Raises Problem 401, 403 or 429."""
     engine = request.app[ENGINE]
-    here = is_private(engine.listen) and _came_to_this_machine(request)
-    needed = None if route.open_here and here else route.scope
-    if needed is None or (here and not engine.keys.required):
+    if route.scope is None or _needs_no_key(request):
         return Caller(tenant=engine.tenant, scope=Scope.ADMIN)
     key = _key(request)
-    wait_ms = engine.keys.wait_ms(key)
-    if wait_ms:
-        raise _too_many(wait_ms)
-    if not key.scope.allows(needed):
-        raise insufficient(key.scope, needed)
+    _count(request, key)
+    if not key.scope.allows(route.scope):
+        raise insufficient(key.scope, route.scope)
     return Caller(tenant=key.tenant, scope=key.scope, key=key)
 
 
 def asker_of(request: web.Request) -> Caller | None:
-    """Who asks on a route that is open to anybody; None: nobody whom this engine knows."""
-    engine = request.app[ENGINE]
-    if not engine.keys.required and is_private(engine.listen) and _came_to_this_machine(request):
+    """Who asks on a route that is open to anybody; None: nobody whom this engine knows.
+
+    A key's requests count here as everywhere. Raises Problem 429.
+    """
+    if _needs_no_key(request):
         return request[CALLER]
     key = _find(request, request.headers.get("Authorization", ""))
-    return Caller(tenant=key.tenant, scope=key.scope, key=key) if key else None
+    if key is None:
+        return None
+    _count(request, key)
+    return Caller(tenant=key.tenant, scope=key.scope, key=key)
+
+
+def _needs_no_key(request: web.Request) -> bool:
+    """Whether the request acts for the one tenant of an engine without keys."""
+    engine = request.app[ENGINE]
+    if engine.keys.required or DELIVERY_MARK in request.headers:
+        return False
+    return is_private(engine.listen) and _came_to_this_machine(request)
 
 
 def _came_to_this_machine(request: web.Request) -> bool:
@@ -96,10 +112,17 @@ def _came_to_this_machine(request: web.Request) -> bool:
     return isinstance(socket_name, str | bytes)
 
 
+_OF_A_STRANGER = "send an API key: Authorization: Bearer obk_..."
+_OF_A_DELIVERY = (
+    "this is a delivery of a schedule, which without an API key may do nothing here; point the"
+    " schedule at its receiver, or give its target the header Authorization: Bearer obk_..."
+)
+
+
 def _key(request: web.Request) -> ApiKey:
     given = request.headers.get("Authorization")
     if given is None:
-        detail = "send an API key: Authorization: Bearer obk_..."
+        detail = _OF_A_DELIVERY if DELIVERY_MARK in request.headers else _OF_A_STRANGER
         raise Problem(401, "key_required", detail, headers={"WWW-Authenticate": REALM})
     key = _find(request, given)
     if key is None:
@@ -137,8 +160,11 @@ def insufficient(has: Scope, needed: Scope) -> Problem:
     )
 
 
-def _too_many(wait_ms: int) -> Problem:
-    return Problem(
+def _count(request: web.Request, key: ApiKey) -> None:
+    wait_ms = request.app[ENGINE].keys.wait_ms(key)
+    if not wait_ms:
+        return
+    raise Problem(
         429,
         "rate_limited",
         f"a key may ask {REQUESTS_PER_SECOND} times a second, {REQUESTS_BURST} times at once",

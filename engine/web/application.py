@@ -48,7 +48,7 @@ ROUTES = (
     Route("GET", "/docs", None, docs.get_docs),
     Route("GET", "/livez", None, system.livez),
     Route("GET", "/readyz", None, system.readyz),
-    Route("GET", "/metrics", Scope.READ, system.metrics, open_here=True),
+    Route("GET", "/metrics", Scope.READ, system.metrics),
     Route("GET", "/v1/status", None, system.get_status),
     Route("GET", "/v1/secrets", Scope.WRITE, secrets.list_secrets),
     Route("POST", "/v1/secrets:rotate", Scope.WRITE, secrets.rotate_secret),

@@ -71,9 +71,10 @@ INTRODUCTION = """A webhook scheduling engine that spreads the herd and tells wh
 
 Instants are RFC 3339; null means absent. Lists come in pages: `next_cursor` of one is `cursor` of
 the next. Errors are RFC 9457 problems whose `code` is for programs. An engine without keys serves
-its own machine alone and asks for none; otherwise the security requirement of an operation names
-the scope that its key must have. A POST that takes no `Idempotency-Key` may be sent again as it is:
-it changes nothing, says how things are to be, or is refused the second time.
+its own machine alone, but no delivery of a schedule, and asks for none; otherwise the security
+requirement of an operation names the scope that its key must have. A POST that takes no
+`Idempotency-Key` may be sent again as it is: it changes nothing, says how things are to be, or is
+refused the second time.
 """
 
 

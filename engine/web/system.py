@@ -93,11 +93,12 @@ async def readyz(request: web.Request) -> web.Response:
     return json_response({"ready": True})
 
 
-@operation(answers={200: Answer(StatusDocument)})
+@operation(answers={200: Answer(StatusDocument)}, problems=("rate_limited",))
 async def get_status(request: web.Request) -> web.Response:
     """Whether the engine is ready, how far the request's key goes, and how much its tenant has.
 
-    It answers 200 whatever it has to say, so that a page can ask again and again.
+    It answers 200 whatever it has to say, so that a page can ask again and again; of a key's
+    requests these count, too.
     """
     engine, asker = request.app[ENGINE], asker_of(request)
     checks = engine.checks()

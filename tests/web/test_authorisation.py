@@ -24,8 +24,6 @@ OF_THE_NODE = ("/v1/tenants", "/v1/keys", "/v1/system", "/v1/herd/monitor", "/v1
 QUESTIONS = {"POST /v1/schedules:preview", "POST /v1/herd/what-if"}
 # Whoever looks at the engine asks this first, with a key or without.
 OPEN_TO_ALL = "GET /v1/status"
-# On loopback; `test_keys.py` asks where others can reach it.
-OPEN_HERE = "GET /metrics"
 
 NUMBERS = count()
 """Each request has resources of its own, so none finds what another left."""
@@ -112,10 +110,6 @@ def ask(node: Node, operation: Operation, key: str | None) -> Answer:
     )
 
 
-def is_open(operation: Operation) -> bool:
-    return operation.needs is None or operation.route == OPEN_HERE
-
-
 every_operation = pytest.mark.parametrize(
     "operation", OPERATIONS, ids=[operation.route for operation in OPERATIONS]
 )
@@ -124,7 +118,7 @@ every_operation = pytest.mark.parametrize(
 @every_operation
 def test_its_scope_follows_from_method_and_address(operation: Operation):
     if not operation.path.startswith("/v1/"):
-        assert operation.needs is (READ if operation.route == OPEN_HERE else None)
+        assert operation.needs is (READ if operation.path == "/metrics" else None)
     elif operation.route == OPEN_TO_ALL:
         assert operation.needs is None
     elif operation.path.startswith(OF_THE_NODE):
@@ -143,7 +137,7 @@ def test_nobody_gets_in_without_a_key_that_is_known(node: Node, operation: Opera
     half_right = node.keys["acme", ADMIN][:-1] + "0"
     for key in (None, revoked, half_right, "obk_x_y", "", "é"):
         answer = ask(node, operation, key)
-        if is_open(operation):
+        if operation.needs is None:
             assert answer.status == 200, key
             continue
         assert answer.status == 401, key
@@ -172,7 +166,7 @@ def test_a_scope_opens_what_it_says_and_no_more_and_nothing_of_anothers(
     node: Node, operation: Operation, scope: Scope, tenant: str
 ):
     answer = ask(node, operation, node.keys[tenant, scope])
-    if not is_open(operation) and not scope.allows(operation.needs or ADMIN):
+    if operation.needs is not None and not scope.allows(operation.needs):
         assert (answer.status, answer.json["code"]) == (403, "insufficient_scope")
         assert answer.json["scope"] == operation.needs
         assert f'scope="{operation.needs}"' in answer.headers["WWW-Authenticate"]

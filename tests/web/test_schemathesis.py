@@ -46,15 +46,6 @@ EXCEPTIONS = [
     {"include-name": "POST /v1/schedules:batch", "checks": {"negative_data_rejection": OFF}},
     # That a schedule would be refused is what is asked there, and answered with 200.
     {"include-name": "POST /v1/schedules:preview", "checks": {"negative_data_rejection": OFF}},
-    # On loopback it asks for no key.
-    {
-        "include-name": "GET /metrics",
-        "checks": {
-            "ignored_auth": OFF,
-            "missing_required_header": OFF,
-            "negative_data_rejection": OFF,
-        },
-    },
     # To the document it is text that does not end; here it would be read as a list of events.
     {"include-name": "GET /v1/events", "checks": {"response_schema_conformance": OFF}},
     # The answer to a request under an Idempotency-Key may name a key that was revoked since.
