@@ -69,25 +69,24 @@ def kind_of(address: Address) -> Kind:
     return "special" if _is_in(address, _SPECIAL) else "public"
 
 
-@lru_cache(maxsize=KINDS_KEPT)
 def carried(address: Address) -> tuple[IPv4Address, ...]:
     """Where a translator or a tunnel takes packets for `address`; of Teredo, server and client."""
     if isinstance(address, IPv4Address) or address.is_loopback or address.is_unspecified:
         return ()
-    if any(address in network for network in _ENDING_IN_IPV4):
-        return (IPv4Address(address.packed[12:]),)
+    octets = address.packed
+    if octets[:12] in _ENDING_IN_IPV4:
+        return (IPv4Address(octets[12:]),)
     if address.sixtofour is not None:
         return (address.sixtofour,)
     return address.teredo or ()
 
 
-@lru_cache(maxsize=KINDS_KEPT)
 def perhaps_carried(address: Address) -> tuple[IPv4Address, ...]:
     """Where such a one takes them in a network that has set it up so: every reading there is."""
     if isinstance(address, IPv4Address):
         return ()
     octets = address.packed
-    if address in _NAT64_OF_A_NETWORK:
+    if octets[:6] == _NAT64_OF_A_NETWORK:
         # Prefixes of 48, 56, 64 and 96 bits; octet 8 is left free (RFC 6052 §2.2).
         parts = octets[:8] + octets[9:]
         return tuple(map(IPv4Address, (parts[6:10], parts[7:11], parts[8:12], octets[12:])))
@@ -145,9 +144,9 @@ _SPECIAL = _by_version(
 )
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _ENDING_IN_IPV4 = (
-    IPv6Network("64:ff9b::/96"),  # NAT64.
-    IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated.
-    IPv6Network("::/96"),  # IPv4-compatible.
+    IPv6Address("64:ff9b::").packed[:12],  # NAT64.
+    IPv6Address("::ffff:0:0:0").packed[:12],  # IPv4-translated.
+    IPv6Address("::").packed[:12],  # IPv4-compatible.
 )
-_NAT64_OF_A_NETWORK = IPv6Network("64:ff9b:1::/48")
+_NAT64_OF_A_NETWORK = IPv6Address("64:ff9b:1::").packed[:6]
 _ISATAP = (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")
