@@ -263,6 +263,25 @@ def test_a_schedule_of_every_second_has_a_last_result(
     engine.ask("DELETE", "/v1/schedules/every-second")
 
 
+def test_runs_that_wait_are_shown_and_the_others_are_a_page_further(
+    browser: Browser, engine: Engine, receiver: str
+):
+    target = {"url": f"{receiver}/good/waiting"}
+    engine.put("waiting", {"every": 86_400, "flow_key": "held", "target": target})
+    run = engine.ask("POST", "/v1/schedules/waiting:trigger", {}).document["id"]
+    until(lambda: engine.ask("GET", f"/v1/runs/{run}").document["ended_at"], "it has run")
+    assert engine.ask("PUT", "/v1/flows/held", {"paused": True}).status == 200
+    for _ in range(25):
+        engine.ask("POST", "/v1/schedules/waiting:trigger", {})
+    with screen_of(browser, engine) as screen:
+        page = screen.show("schedules/waiting", "waiting")
+        rows = page.get_by_role("table", name="Runs, newest first").locator("tbody tr")
+        expect(rows.filter(has_text="planned")).to_have_count(25)
+        page.get_by_role("button", name="Next page").click()
+        expect(rows.filter(has_text="succeeded")).to_have_count(1)
+    engine.ask("DELETE", "/v1/schedules/waiting")
+
+
 def test_who_is_slower_is_asked_before_anothers_change_is_lost(
     browser: Browser, engine: Engine, receiver: str
 ):

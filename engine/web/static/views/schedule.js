@@ -114,7 +114,7 @@ function pausedWords({ pause_reason: reason, paused_until: until }) {
 
 function runsOf({ data, next_cursor: next }, cursor, turn) {
   const begun = data.filter(({ state }) => state !== "planned");
-  if (!begun.length)
+  if (!data.length && !cursor)
     return empty(
       "No runs yet",
       h(
@@ -134,8 +134,8 @@ function runsOf({ data, next_cursor: next }, cursor, turn) {
   const heads = ["scheduled_for (UTC)", "State", "Trigger", "#Attempts", "#Late", "#Ended"];
   return panel(
     "Runs",
-    timeline([...begun].reverse()),
-    table("Runs, newest first", heads, begun.map(row), LABELLED),
+    begun.length > 0 && timeline([...begun].reverse()),
+    table("Runs, newest first", heads, data.map(row), LABELLED),
     pager(cursor, next, turn),
   );
 }
@@ -195,8 +195,8 @@ function factsOf(found, json) {
         ["Attempts", attemptWords(found.retry)],
         ["Flow", found.flow_key ?? "the target's host"],
         ["Priority", String(found.priority)],
-        ["Starts", found.start_at && instant(found.start_at)],
-        ["Ends", found.end_at && instant(found.end_at)],
+        ["Starts", found.start_at && `${instant(found.start_at)} UTC`],
+        ["Ends", found.end_at && `${instant(found.end_at)} UTC`],
         ["Runs at most", found.max_runs && String(found.max_runs)],
         ["When complete", found.delete_after_completion ? "it is deleted" : null],
         ["Pauses itself", failuresWords(found.pause_after_failures)],
