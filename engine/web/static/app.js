@@ -1,8 +1,10 @@
 // The frame: which screen an address means, the way between them, and what is said when one fails.
 
 import { Problem, Silence, forgetKey, hasKey, keepKey } from "./api.js";
-import { fill, h } from "./dom.js";
-import { follow, on } from "./live.js";
+import { fill, h, link } from "./dom.js";
+import { instantIn } from "./engine_clock.js";
+import { clock } from "./format.js";
+import { follow, on, tell } from "./live.js";
 import { tellTime } from "./parts.js";
 import { askStatus, faultsOf, isUnknown, mayWrite, onStatus } from "./status.js";
 import { failed } from "./views/failed.js";
@@ -24,20 +26,40 @@ const SCREENS = [
 ];
 const AGAIN_MS = 5_000;
 const main = document.querySelector("main");
+const silence = h("p", { class: "silent", role: "alert" });
 let leaving = new AbortController();
 let following = null; // What ends the stream, while somebody is known who may follow it.
 let isUnanswered = false; // The engine was not there for the screen that is shown.
+let answered = null; // When it answered last, by its own clock.
+let isSilent = false; // It has not answered since.
 
 /** The screen of an address, and what it is about: `#/schedules/nightly/edit`, `#/schedules?q=night`. */
 function screenOf(hash) {
   const [path] = hash.replace(/^#\/?/, "").split("?", 1);
-  const [first = "", ...rest] = path.split("/").map(decodeURIComponent);
+  const [first = "", ...rest] = decoded(path.split("/"));
   if (first === "schedules" && rest[1] === "edit") return [editSchedule, rest[0], "schedules"];
   if (first === "schedules" && rest.length) return [schedule, rest[0], "schedules"];
   if (first === "new") return [newSchedule, "", "schedules"];
   if (first === "runs" && rest.length) return [run, rest[0], "schedules"];
-  const found = SCREENS.find(([name]) => name === first) ?? SCREENS[0];
-  return [found[2], "", found[0]];
+  const found = SCREENS.find(([name]) => name === first && !rest.length);
+  return found ? [found[2], "", found[0]] : [nowhere, "", null];
+}
+
+/** The parts of a path; an address that is no text, which somebody cut or mistyped, means no screen. */
+function decoded(parts) {
+  try {
+    return parts.map(decodeURIComponent);
+  } catch {
+    return [null];
+  }
+}
+
+function nowhere({ place }) {
+  fill(
+    place,
+    h("h1", {}, "There is no such page"),
+    h("p", { class: "lead" }, "Go on with the ", link(["schedules"], "schedules"), ", or a screen beside."),
+  );
 }
 
 async function show() {
@@ -48,22 +70,24 @@ async function show() {
   const [screen, about, section] = screenOf(location.hash);
   markSection(section);
   isUnanswered = false;
+  showSilence();
   const place = h("div", { class: "screen" });
-  fill(main, place);
+  fill(main, silence, place);
   if (isUnknown()) return askForKey(place);
   try {
     await screen({ place, about, signal });
   } catch (error) {
-    if (!signal.aborted) tell(place, error);
+    if (!signal.aborted) explain(place, error);
   }
   if (signal.aborted) return;
   main.dataset.shown = location.hash; // Which screen is there, whole.
   document.title = `${main.querySelector("h1")?.textContent ?? ""} · Offbeat`;
 }
 
-function tell(place, error) {
+function explain(place, error) {
   if (error instanceof Problem && error.status === 401) return askForKey(place);
   isUnanswered = error instanceof Silence;
+  showSilence();
   const isMissing = error instanceof Problem && error.status === 404;
   return fill(
     place,
@@ -103,8 +127,28 @@ function markSection(section) {
   fill(document.querySelector("nav"), links);
 }
 
-/** How it stands, and with the answer what time it is there; silence is the screen's to say. */
-const askAgain = () => askStatus(AbortSignal.timeout(AGAIN_MS)).catch(() => {});
+/** How it stands, and with the answer what time it is there. */
+const askAgain = () =>
+  askStatus(AbortSignal.timeout(AGAIN_MS)).then(
+    () => hear(true),
+    (error) => hear(!(error instanceof Silence)),
+  );
+
+/** Whether it answered; what an open screen shows is renewed when it does again. */
+function hear(isAnswer) {
+  const isBack = isAnswer && isSilent;
+  if (isAnswer) answered = instantIn(0);
+  isSilent = !isAnswer;
+  showSilence();
+  if (isBack) tell("poll");
+}
+
+/** Above what was there before; a screen that opened on silence says it itself. */
+function showSilence() {
+  const since = answered && ` since ${clock(answered).slice(0, 8)} UTC; what is shown is from then`;
+  const text = isSilent && !isUnanswered ? `The engine does not answer${since ?? ""}.` : "";
+  if (silence.textContent !== text) fill(silence, text); // What is the same is not read out again.
+}
 
 onStatus(meet);
 onStatus((found) => {

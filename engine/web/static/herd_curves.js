@@ -13,9 +13,11 @@ export const seconds = (text) => Math.floor(Date.parse(text) / 1_000);
 
 /**
  * {from, now, demand, planned, served}: runs a second, the last minutes and the next hour in one.
- * `monitor` is null for those who may not see it; they see the hour alone.
+ * `monitor` is null for those who may not see it; they see the hour alone. `line` is the one before,
+ * null at first: a run is planned seconds before it is due, so of a herd under way what has asked so
+ * far only grows into what was forecast.
  */
-export function joined({ monitor, forecast }) {
+export function joined({ monitor, forecast, line }) {
   const begun = seconds(forecast.from);
   const now = monitor ? Math.max(begun, seconds(monitor.at)) : begun;
   const from = monitor ? now - PAST_SECONDS : now;
@@ -23,15 +25,20 @@ export function joined({ monitor, forecast }) {
     ...past(monitor, name, now),
     ...forecast.curves[name].peak.slice(now - begun),
   ];
-  return { from, now, ...Object.fromEntries(NAMES.map((name) => [name, curve(name)])) };
+  const next = { from, now, ...Object.fromEntries(NAMES.map((name) => [name, curve(name)])) };
+  for (let place = 0; line && place < now - from; place += 1) {
+    next.demand[place] = Math.max(next.demand[place], line.demand[from + place - line.from] ?? 0);
+  }
+  return next;
 }
 
-/** Put in a second as it happened, over what was forecast for it. */
+/** Put in a second as it happened, over what was forecast for it; its demand may still be coming. */
 export function happened(line, { at, ...figures }) {
-  const second = seconds(at) - 1;
-  line.now = second + 1;
+  const place = seconds(at) - 1 - line.from;
+  line.now = line.from + place + 1;
+  if (line.demand[place] === undefined) return;
   for (const name of NAMES) {
-    if (line[name][second - line.from] !== undefined) line[name][second - line.from] = figures[name];
+    line[name][place] = name === "demand" ? Math.max(line.demand[place], figures.demand) : figures[name];
   }
 }
 
@@ -95,14 +102,26 @@ function past(monitor, name, now) {
 
 /** Seconds from the chart's beginning until what began at a place has left, or would have. */
 function tail(line, then, place) {
-  const curves = [line.planned, line.served, then ? thenOf(line, then) : []];
   const [least, most] = HERD_SECONDS;
-  const few = curves.map((curve) => Math.max(2, greatest(curve.slice(place, place + most)) / 3));
-  let last = 0;
-  for (let after = 0; after < most && after - last < GONE_SECONDS; after += 1) {
-    if (curves.some((curve, index) => curve[place + after] > few[index])) last = after;
-  }
+  const demand = line.demand.slice(place, place + most);
+  const curves = [line.planned, line.served, ...(then ? [thenOf(line, then)] : [])];
+  const last = greatest(curves.map((curve) => lastOf(demand, curve.slice(place, place + most))));
   return LEAD_SECONDS + Math.max(least, Math.ceil(last * 1.2) + LEAD_SECONDS);
+}
+
+/**
+ * The last second of a herd. While fewer have come than asked, some of a small one are still to come,
+ * however thin they are spread; a large one is there, too, while much of it comes beside all else.
+ */
+function lastOf(demand, curve) {
+  const few = Math.max(2, greatest(curve) / 3);
+  let last = 0;
+  let owed = 0;
+  for (let after = 0; after < curve.length && (owed > 0 || after - last < GONE_SECONDS); after += 1) {
+    if (owed > 0 || curve[after] > few) last = after;
+    owed += demand[after] - curve[after];
+  }
+  return last;
 }
 
 function busiest(curve, from, to) {
