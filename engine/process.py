@@ -82,13 +82,16 @@ async def _run(config: Config) -> int:
         engine.on_locked = take_address
         async with engine:
             settle_interpreter()  # What is overdue is sent already while the files are read.
-            directory = await _schedules_directory(engine, config)
+            directory = _schedules_directory(engine, config)
+            if directory is not None:  # Whose mount may hang.
+                await _first_of(stop.wait(), directory.start())
+            follow = [] if directory is None else [directory.run()]
             server = await start_server(engine.web_app(), listener)
             try:
                 engine.pulse.on_beat = supervisor.beat
                 log.info("listening", on=server.listen)
                 supervisor.ready(f"listening on {server.listen}")
-                await _first_of(stop.wait(), engine.failed(), *directory)
+                await _first_of(stop.wait(), engine.failed(), *follow)
                 supervisor.stopping()
                 await engine.drain()
             finally:
@@ -96,19 +99,17 @@ async def _run(config: Config) -> int:
     return 0
 
 
-async def _schedules_directory(engine: Engine, config: Config) -> list[Coroutine[None, None, None]]:
-    """What keeps the schedules like the files of `--schedules`, once they have been applied."""
+def _schedules_directory(engine: Engine, config: Config) -> SchedulesDirectory | None:
+    """What keeps the schedules like the files of `--schedules`."""
     if config.schedules is None:
-        return []
-    directory = SchedulesDirectory(
+        return None
+    return SchedulesDirectory(
         config.schedules,
         engine.schedules,
         tenant=engine.tenant,
         subsecond=engine.subsecond,
         registry=engine.registry,
     )
-    await directory.start()
-    return [directory.run()]
 
 
 def _stop_signal() -> asyncio.Event:

@@ -13,6 +13,9 @@ not mounted, deletes nothing. An `at` that is past and has no schedule, any more
 stands in no other's way: it is left out. Between changes of the files the API is free to change
 schedules.
 
+Only regular files are read, since nobody may ever write to a pipe. A network mount can hang, too:
+then the engine goes on without its files, says so, and can be stopped (`daemon_calls.py`).
+
 A directory that is not there is refused before an engine starts, since without its schedules it
 would look well. One that goes away later is a fault like the others.
 """
@@ -20,10 +23,12 @@ would look well. One that goes away later is a fault like the others.
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Container, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from stat import S_ISREG
+from typing import Protocol, TypeVar
 
 import structlog
 from prometheus_client import CollectorRegistry, Gauge
@@ -35,6 +40,7 @@ from engine.core.json_text import parse_json
 from engine.core.labels import ScheduleFilter, read_selector
 from engine.core.model import AtTrigger, Draft, Schedule
 from engine.core.schedule_set import SET_LABEL, mark, strays
+from engine.daemon_calls import DaemonCalls
 from engine.schedule_files import SUFFIXES, find_places, read_files
 
 SET_NAME = "schedules-directory"
@@ -53,6 +59,10 @@ than 10 ms, beside 50,000 by some 20. `offbeat apply` takes more."""
 BYTES_MAX = 8_388_608
 """All files of `--schedules` together: room for as many schedules of 800 bytes."""
 
+ANSWER_SECONDS = 120.0
+"""For a look, and for reading all files: `BYTES_MAX` of YAML on a slow machine. What takes longer
+hangs."""
+
 PUT_AT_ONCE = 50
 """Of one commit, a millisecond of the loop: deliveries keep their time beside ten thousand."""
 
@@ -60,8 +70,10 @@ PAGE_ROWS = 200
 
 log = structlog.get_logger("offbeat")
 
-Look = tuple[tuple[str, int, int, int], ...] | str
-"""Name, inode, size and time of each file; or why the directory cannot be read."""
+T = TypeVar("T")
+Look = tuple[tuple[str, int, int, int, bool], ...] | str
+"""Name, inode, size and time of each file, and whether it is a regular one; or why the directory
+cannot be read."""
 
 
 class Schedules(Protocol):
@@ -100,6 +112,7 @@ class SchedulesDirectory:
         self._schedules = schedules
         self._tenant = tenant
         self._subsecond = subsecond
+        self._calls = DaemonCalls(seconds=ANSWER_SECONDS)
         self._seen: Look | None = None
         self._applied: Look | None = None
         self._said: str | None = None
@@ -123,7 +136,7 @@ class SchedulesDirectory:
 
     async def look(self) -> None:
         """Apply the files if they are others than before, and the same as at the last look."""
-        before, self._seen = self._seen, await asyncio.to_thread(_look, self._directory)
+        before, self._seen = self._seen, await self._look()
         self._looks_left -= 1
         is_new = self._seen != self._applied and self._looks_left <= 0
         if self._seen == before and is_new:
@@ -131,9 +144,23 @@ class SchedulesDirectory:
         elif self._seen != before:
             self._looks_left = 0  # Whatever was wrong, it may have been mended.
 
+    async def _look(self) -> Look:
+        try:
+            return await self._ask(partial(_look, self._directory))
+        except Invalid as error:
+            return _reason(error)
+
+    async def _ask(self, work: Callable[[], T]) -> T:
+        """What the files are asked for. Raises what it raises, and Invalid when they hang."""
+        try:
+            return await self._calls.call(work)
+        except TimeoutError:
+            said = f"no answer within {ANSWER_SECONDS:.0f} s; is it a mount that is gone?"
+            raise Invalid(Fault("", f"{self._directory}: {said}")) from None
+
     async def _apply(self, seen: Look) -> None:
         try:
-            documents = await asyncio.to_thread(self._read, seen)
+            documents = await self._ask(partial(self._read, seen))
             past, deleted = await self._put(documents)
         except OffbeatError as error:
             self._ok.set(0)
@@ -155,7 +182,9 @@ class SchedulesDirectory:
         """
         if isinstance(seen, str):
             raise Invalid(Fault("", seen))
-        self._check_room(sum(size for _, _, size, _ in seen), BYTES_MAX, "bytes")
+        self._check_room(sum(size for _, _, size, _, _ in seen), BYTES_MAX, "bytes")
+        if others := [self._directory / name for name, *_, is_regular in seen if not is_regular]:
+            raise Invalid(*(Fault("", f"{path}: only regular files are read") for path in others))
         gc.disable()
         try:
             documents = {
@@ -206,7 +235,7 @@ class SchedulesDirectory:
                 elif isinstance(result, OffbeatError):
                     raise result
         if faults:
-            raise Invalid(*await asyncio.to_thread(self._placed, faults[:FAULTS_MAX]))
+            raise Invalid(*await self._ask(partial(self._placed, faults[:FAULTS_MAX])))
         return past
 
     def _placed(self, faults: Sequence[Fault]) -> list[Fault]:
@@ -258,7 +287,9 @@ def _look(directory: Path) -> Look:
         ]
     except OSError as error:
         return f"{error.filename}: {error.strerror}"
-    return tuple((path.name, s.st_ino, s.st_size, s.st_mtime_ns) for path, s in files)
+    return tuple(
+        (path.name, s.st_ino, s.st_size, s.st_mtime_ns, S_ISREG(s.st_mode)) for path, s in files
+    )
 
 
 def _is_past(draft: Draft, result: object) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -267,6 +268,37 @@ def test_a_fault_is_told_with_its_file_and_line(tmp_path: Path):
         assert said.startswith(f"{files / 'b.yaml'}:3: b/evry: unknown field; did you mean")
         (files / "b.yaml").write_text("- a\n")
         assert (await refusal(directory)).startswith(f"{files / 'b.yaml'}: it declares nothing")
+
+    keep(scene, tmp_path)
+
+
+def test_a_pipe_is_never_read_and_said_to_be_none_of_the_files(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        write(files / "a.json", a=60)
+        os.mkfifo(files / "b.json")
+        assert await refusal(directory) == f"{files / 'b.json'}: only regular files are read"
+        (files / "b.json").unlink()
+        await directory.start()
+        assert (await stored(engine), ok(engine)) == ({"a": 60}, 1)
+
+    keep(scene, tmp_path)
+
+
+def test_a_file_of_the_same_size_is_another_by_its_inode_or_its_time(tmp_path: Path):
+    async def scene(engine: Engine, directory: SchedulesDirectory, files: Path) -> None:
+        path, swapped = files / "a.json", files / "a.json.new"
+        write(path, a=60)
+        written = path.stat().st_mtime_ns
+        await directory.start()
+        write(swapped, a=70)
+        os.utime(swapped, ns=(written, written))
+        swapped.replace(path)
+        await directory.start()
+        assert await stored(engine) == {"a": 70}
+        write(path, a=80)
+        os.utime(path, ns=(written + 1, written + 1))
+        await directory.start()
+        assert await stored(engine) == {"a": 80}
 
     keep(scene, tmp_path)
 
