@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from engine.store.backup import back_up
+from engine.store.database import prepare
 from engine.store.directory import hold
 
 
@@ -58,3 +60,17 @@ async def test_a_directory_that_is_there_is_not_written_anew(
     calls.clear()
     await begin(tmp_path / "data")
     assert calls == []
+
+
+def test_a_backup_is_on_disk_before_it_is_named_and_its_name_afterwards(
+    calls: list[str], tmp_path: Path
+) -> None:
+    database, place = tmp_path / "offbeat.db", tmp_path / "backups" / "copy.db"
+    place.parent.mkdir()
+    prepare(database)
+    calls.clear()
+    back_up(database, place, overwrite=False)
+    copied, named, synced = calls
+    assert copied.startswith("fsync .copy.db.")
+    assert named == f"{copied.removeprefix('fsync ')} becomes copy.db"
+    assert synced == "fsync backups"
