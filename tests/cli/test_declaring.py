@@ -7,9 +7,11 @@ from collections.abc import Callable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from engine.cli.client import Client
 from tests.cli.conftest import Offbeat, Result, running
 
 TARGET = 'target = { url = "http://127.0.0.1:9/hook" }'
@@ -192,6 +194,23 @@ def test_prune_never_deletes_by_surprise(asking, file):
     assert (refused.code, "nothing is deleted while some are refused" in refused.err) == (2, True)
     assert asking("schedules", "get", "a").code == 0
     assert asking("apply", one, "--set", "no way").code == 2
+
+
+def test_prune_leaves_alone_what_changed_while_apply_was_looking(asking, file, monkeypatch):
+    both = f"[schedules.a]\nevery = 60\n{TARGET}\n[schedules.b]\nevery = 60\n{TARGET}\n"
+    only_a = file(f"[schedules.a]\nevery = 60\n{TARGET}\n", "a.toml")
+    asking("apply", file(both), "--set", "web")
+    put = Client.batch
+
+    def put_beside_somebody(client: Client, *arguments: Any, **options: Any) -> Any:
+        client.call("PATCH", "/v1/schedules/b", body={"every": 90})
+        return put(client, *arguments, **options)
+
+    monkeypatch.setattr(Client, "batch", put_beside_somebody)
+    done = asking("apply", only_a, "--set", "web", "--prune")
+    assert (done.code, "1 unchanged, 1 refused" in done.err) == (2, True)
+    assert "b: " in done.err
+    assert json.loads(asking("schedules", "get", "b", "-o", "json").out)["every"] == 90
 
 
 def test_run_applies_a_directory_before_it_listens(offbeat: Offbeat, tmp_path: Path):
