@@ -102,6 +102,7 @@ def test_after_a_return_what_is_due_in_its_own_time_is_held_and_the_backlog_is_n
 def test_flows_that_are_read_back_one_after_the_other_do_not_outgrow_the_room() -> None:
     """Alone, a flow's share is nearly all of it; the next one's is half, and so on."""
     waiting = Waiting(NOW_MS, slots=1, capacity=1_000)
+    waiting.learn(flows(1, 5))
     for flow_id in range(1, 6):
         waiting.read_again(flow_id, NOW_MS)
         for drained, _, limit in waiting.drained():
