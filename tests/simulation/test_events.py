@@ -174,7 +174,8 @@ def test_the_herds_figures_come_once_a_second(tmp_path: Path):
     noon_ms = 1_796_040_000_000
     assert [s.at_ms - noon_ms for s in told] == [n * 1_000 for n in range(-4, 4)]
     last = told[-1]
-    assert (last.demand, last.planned, last.served, last.backlog) == (1, 1, 1, 0)
+    assert (last.demand, last.planned, last.served) == (1, 1, 1)
+    assert last.backlog <= 1, "the next second's run, due as this one is told of"
 
 
 def test_of_a_herd_a_sample_is_told_and_the_rest_is_counted(tmp_path: Path):
