@@ -13,3 +13,12 @@ def directory() -> Iterator[Path]:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         yield Path(name) / "data"
+
+
+@pytest.fixture
+def admin(tmp_path: Path) -> Path:
+    """The operator's key, in a file that nobody else reads."""
+    path = tmp_path / "admin.key"
+    path.write_text("obk_operator_" + "0123456789abcdef" * 4)
+    path.chmod(0o600)
+    return path

@@ -22,14 +22,6 @@ FINAL = Outcome(name="http_error", status=400)
 SUCCESS = Outcome(name="success", status=200)
 
 
-@pytest.fixture
-def admin(tmp_path: Path) -> Path:
-    path = tmp_path / "admin.key"
-    path.write_text("obk_operator_" + "0123456789abcdef" * 4)
-    path.chmod(0o600)
-    return path
-
-
 async def put(engine: Engine, tenant: str, name: str, **trigger: Any) -> None:
     target = {"url": "http://h.example/"}
     document = {**trigger, "jitter_seconds": 0, "target": target, "catch_up": "all"}

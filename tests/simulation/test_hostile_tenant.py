@@ -7,8 +7,6 @@ twice, without the hanging ones and beside them, and their starts are compared t
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from engine.app import Engine
 from engine.core.access import Quotas
 from engine.core.document import read_schedule
@@ -39,14 +37,6 @@ ORDER BY r.scheduled_for, s.name"""
 
 TIMEOUT = Outcome(name="timeout")
 OK = Outcome(name="success", status=200)
-
-
-@pytest.fixture
-def admin(tmp_path: Path) -> Path:
-    path = tmp_path / "admin.key"
-    path.write_text("obk_operator_" + "0123456789abcdef" * 4)
-    path.chmod(0o600)
-    return path
 
 
 @dataclass

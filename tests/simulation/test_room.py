@@ -22,14 +22,6 @@ FLOWS = 15
 """Of which each would hold a hundred runs, more than there is room for in all."""
 
 
-@pytest.fixture
-def admin(tmp_path: Path) -> Path:
-    path = tmp_path / "admin.key"
-    path.write_text("obk_operator_" + "0123456789abcdef" * 4)
-    path.chmod(0o600)
-    return path
-
-
 @pytest.fixture(autouse=True)
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.app.Waiting", partial(Waiting, capacity=CAPACITY))
