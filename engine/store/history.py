@@ -20,15 +20,26 @@ LISTED_AT_ONCE = 200
 LEAPT_SCHEDULES_MAX = 500
 """Schedules of a tenant whose newest runs are looked up to pass over what is others': 1 ms."""
 
+ATTEMPTS_LISTED_MAX = 100
+"""Newest attempts of a run that are told beside its first one, from which its lateness counts. Each
+replay may add 20 more; with a response of 4 KiB each, a hundred are some 400 KiB."""
+
 _END_OF_TIME = 2**62
 
 
 def get_run(
     db: sqlite3.Connection, tenant: str, schedule_id: str, scheduled_for_ms: int
 ) -> tuple[Run, list[Attempt]]:
-    """One run with its attempts, the one under way included. Raises `NotFound`, `Counted`."""
+    """One run with its attempts in order, the one under way included. Raises `NotFound`, `Counted`.
+
+    Of a run that was replayed again and again: the first, and the newest `ATTEMPTS_LISTED_MAX`.
+    """
     row = find_run(db, tenant, schedule_id, scheduled_for_ms)
-    inner = {"scheduled_for": row["scheduled_for"], "schedule_id": row["schedule_id"]}
+    inner = {
+        "scheduled_for": row["scheduled_for"],
+        "schedule_id": row["schedule_id"],
+        "older": row["attempt"] - ATTEMPTS_LISTED_MAX,
+    }
     attempts = [attempt_of(attempt) for attempt in named_rows(db, SQL["list_attempts"], inner)]
     if row["state"] == State.ATTEMPTING:
         attempts.append(attempt_under_way(row))

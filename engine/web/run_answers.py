@@ -75,7 +75,8 @@ class RunAttributionDocument(TypedDict):
 class RunWithAttemptsDocument(RunDocument):
     """A run, what it sends, its attempts, and where its time went.
 
-    `target` is the run's own: a schedule that was changed meanwhile has another.
+    `target` is the run's own: a schedule that was changed meanwhile has another. Of a run that was
+    replayed again and again `attempts` has the first one and the newest hundred.
     """
 
     target: TargetDocument

@@ -70,6 +70,7 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
         "services.dead_letters": ("RUNS_MAX",),
         "core.settle": ("SETTLED_MAX",),
         "store.schedules": ("MANUAL_MILLISECONDS_MAX",),
+        "store.history": ("ATTEMPTS_LISTED_MAX",),
     },
     "Requests": {
         "web.connection": ("LINE_BYTES_MAX", "HEAD_SECONDS_MAX", "ANSWER_SECONDS_MAX"),

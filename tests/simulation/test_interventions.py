@@ -211,6 +211,25 @@ def test_a_replay_grants_attempts_and_age_anew_at_the_retry_times_of_their_numbe
     simulate(main, directory, START, answer=lambda _: BROKEN)
 
 
+def test_of_a_run_replayed_again_and_again_the_first_attempt_and_the_newest_hundred_are_told(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            schedule = await put(engine, "x", at=AT)
+            await world.until("2026-11-30T12:00:06Z")
+            for _ in range(110):
+                await act(engine.runs.replay, await run_of(engine))
+                await world.clock.run_for(1_000)
+            run, attempts = await engine.runs.get(
+                schedule.definition.schedule_id, parse_instant(AT)
+            )
+            assert run.attempt_count == 111
+            assert [a.number for a in attempts] == [1, *range(12, 112)]
+
+    simulate(main, directory, START, answer=lambda _: FINAL)
+
+
 def test_a_replay_that_would_come_after_the_deadline_is_refused(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:

@@ -650,7 +650,9 @@ WHERE s.public_id = :public_id AND s.tenant = :tenant;
 -- name: list_attempts
 SELECT number, started_at, ended_at, outcome, status, error, response, response_cut, timing
 FROM attempt
-WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id ORDER BY number;
+WHERE scheduled_for = :scheduled_for AND schedule_id = :schedule_id
+  AND (number = 1 OR number > :older)
+ORDER BY number;
 
 -- name: list_timings
 -- A page of runs as one JSON array; attempts only where the run is to be attributed: its first one,
