@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.core.cron_fields import read_fields
 from engine.core.document import read_schedule
 from engine.core.errors import Fault, Invalid
-from engine.core.model import DEFAULT_TENANT, CronTrigger
-from engine.core.timetable import check_timezone, read_cron
+from engine.core.model import DEFAULT_TENANT
+from engine.core.timetable import check_timezone
 from engine.imports.crontab_lines import Job, Setting, Unread, read_lines
+from engine.imports.crontab_times import check_times, time_doubts
 from engine.imports.curl import read_curl
 from engine.imports.naming import name_jobs
 from engine.imports.report import Import, Imported, Remark, merge, reason_of
@@ -98,16 +98,11 @@ class _Draft:
 
 
 def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
-    if job.cron == "@reboot":
-        raise NotPlain("@reboot is no instant; start it with the machine")
-    if job.cron == "@every":
-        raise NotPlain("crond knows no @every; put a schedule with every, in seconds")
     if job.user is not None and not _USER.fullmatch(job.user):
         raise NotPlain(f"{job.user} is no user, and crond never ran this; is it a user's crontab?")
     zone = job.variables.get("CRON_TZ") or timezone
-    # Without an id, so that an H is refused: it means nothing in a crontab.
-    _check_crond_reads(read_cron(job.cron, schedule_id=None, timezone=zone))
-    _check_closed(job)
+    check_times(job.cron, timezone=zone)
+    _check_whole(job)
     identity: tuple[str, ...]
     notes: tuple[str, ...]
     try:
@@ -133,21 +128,23 @@ def _draft(job: Job, timezone: str, target: str | None) -> _Draft:
     )
 
 
-def _check_crond_reads(trigger: CronTrigger) -> None:
-    date = read_fields(trigger.resolved).date
-    if date.day_forms or date.weekday_forms or "?" in trigger.cron:
+def _check_whole(job: Job) -> None:
+    if _OPTION.match(job.command):
         raise NotPlain(
-            "crond knows no L, W, # or ? and never ran this; if it is meant, put a schedule with it"
+            f"{job.command.split()[0]} is no command but an option of BSD's; take it off"
         )
-
-
-def _check_closed(job: Job) -> None:
+    if (len(job.command) - len(job.command.rstrip("\\"))) % 2:
+        raise NotPlain("crond joins no lines at a \\; write the command on one")
     try:
         check_closed(job.command)
     except Unclosed as error:
         if job.stdin is None:
             raise
         raise NotPlain(f"crond ends the command at the unescaped %: {error}; write \\%") from None
+
+
+# OpenBSD's and FreeBSD's crontab(5): no mail on success, no log, one at a time.
+_OPTION = re.compile(r"-[nqs]+(?:\s|$)")
 
 
 def _web_call(job: Job) -> WebCall:
@@ -186,6 +183,7 @@ def _doubts(job: Job) -> Iterator[str]:
         yield "root is no command; is this a system crontab?"
     if _TIME.fullmatch(first):
         yield f"{first} is no command; crond reads five fields, and none of seconds or years"
+    yield from time_doubts(job.cron)
     if job.user is not None and "://" in first:
         yield f"an address is no command, and {job.user} is read as a user; is it a user's crontab?"
 

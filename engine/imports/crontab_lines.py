@@ -56,7 +56,9 @@ def read_lines(content: bytes, *, system: bool) -> Iterator[Line]:
             continue
         if not text or text.startswith("#"):
             continue
-        if match := _SETTING.fullmatch(text):
+        if "\0" in text:
+            yield Unread(line=number, reason="holds a NUL character")
+        elif match := _SETTING.fullmatch(text):
             setting = Setting(line=number, name=_name(match), value=_unquote(match["value"]))
             variables[setting.name] = setting.value
             yield setting
@@ -83,8 +85,6 @@ def _unquote(value: str) -> str:
 
 
 def _read_job(number: int, text: str, *, system: bool, variables: Mapping[str, str]) -> Line:
-    if "\0" in text:
-        return Unread(line=number, reason="holds a NUL character")
     text = text.removeprefix("-")
     times = 1 if text.startswith("@") else 5
     fields = times + 1 if system else times

@@ -2,12 +2,13 @@
 
 A file may hold several documents and Lists; what is no CronJob is left out and named. A CronJob
 becomes the schedule NAMESPACE.NAME, so that the same manifest is the same schedule again. Each ends
-as a schedule or as a refusal. What a CronJob says and a schedule does otherwise is a note:
+as a schedule or as a refusal. What a CronJob says and a schedule does otherwise is a note (of every
+field: `kubernetes_fields`):
 
-    suspend                     paused
+    suspend, of either spec     paused
     concurrencyPolicy           overlap: allow, skip (Forbid), buffer_one (Replace)
     startingDeadlineSeconds     catch_up_window_seconds
-    backoffLimit                retry.max_attempts
+    backoffLimit, 6 by default  retry.max_attempts, and Kubernetes' own waits
     activeDeadlineSeconds       target.timeout_seconds
 
 Source: kubernetes.io/docs/reference/kubernetes-api/workload-resources/cron-job-v1
@@ -22,7 +23,8 @@ from engine.core.labels import LABELS_MAX, is_key, is_value
 from engine.core.model import DEFAULT_TENANT
 from engine.core.schedule_members import CATCH_UP_WINDOW_SECONDS_MAX, CATCH_UP_WINDOW_SECONDS_MIN
 from engine.core.yaml_text import Located, parse_documents
-from engine.imports.kubernetes_jobs import member, read_work
+from engine.imports.kubernetes_fields import CRON_JOB_SPEC, field_notes, is_true, member, whole
+from engine.imports.kubernetes_jobs import read_work
 from engine.imports.kubernetes_times import read_times
 from engine.imports.report import Import, Imported, Remark, merge, reason_of
 from engine.imports.shell import NotPlain
@@ -33,9 +35,18 @@ FILE_BYTES_MAX = 16_777_216
 VERSIONS = ("batch/v1", "batch/v1beta1")
 
 _TEMPLATE = "{{ }} is a template: render it first, as with helm template"
-_OVERLAPS = {None: "allow", "Allow": "allow", "Forbid": "skip", "Replace": "buffer_one"}
+_OVERLAPS = {
+    None: "allow",
+    "": "allow",
+    "Allow": "allow",
+    "Forbid": "skip",
+    "Replace": "buffer_one",
+}
 _OVERLAP_NOTES = {
-    "Forbid": "Forbid: a run is active until it is answered, so answer when the work is done",
+    "Forbid": (
+        "Forbid: a run is active until it is answered, so answer when the work is done; what is due"
+        " meanwhile is skipped, where Kubernetes starts it once that has ended"
+    ),
     "Replace": "Replace: what is under way is not stopped; the newest waits until it is answered",
 }
 
@@ -105,7 +116,7 @@ def _read(item: Any, timezone: str, target: str | None) -> tuple[dict[str, Any],
         "name": _name(metadata),
         "labels": _labels(metadata),
         **trigger,
-        **_suspended(spec),
+        **_paused(spec, work.rests),
         **_overlap(spec),
         **_window(spec),
         "target": work.target,
@@ -115,7 +126,9 @@ def _read(item: Any, timezone: str, target: str | None) -> tuple[dict[str, Any],
     checked = read_schedule(document, tenant=DEFAULT_TENANT).definition
     if checked.jitter_seconds:
         notes += ("jobs on the hour spread over up to 60 s; jitter_seconds 0 makes one exact",)
-    return document, (*notes, *_policy_notes(spec), *work.notes)
+    if work.rests:
+        notes += (f"{work.rests}: its Jobs did nothing by themselves, so it is paused",)
+    return document, (*notes, *_label_notes(metadata), *_policy_notes(spec), *work.notes)
 
 
 def _check_new(name: str, schedules: Mapping[str, Imported]) -> None:
@@ -138,29 +151,28 @@ def _labels(metadata: Mapping[str, Any]) -> dict[str, str]:
     return dict(sound[:LABELS_MAX])
 
 
-def _suspended(spec: Mapping[str, Any]) -> dict[str, Any]:
-    match spec.get("suspend"):
-        case None | False:
-            return {}
-        case True:
-            return {"paused": True, "pause_reason": "suspend: true in its manifest"}
-        case other:
-            raise NotPlain(f"suspend is {other!r}; write true or false")
+def _label_notes(metadata: Mapping[str, Any]) -> Iterator[str]:
+    kept = _labels(metadata)
+    if lost := [key for key in member(metadata, "labels") if key not in kept]:
+        yield f"labels that a schedule does not take ({LABELS_MAX} at most): {', '.join(lost)}"
+
+
+def _paused(spec: Mapping[str, Any], rests: str | None) -> dict[str, Any]:
+    reason = "suspend: true" if is_true(spec, "suspend") else rests
+    return {} if reason is None else {"paused": True, "pause_reason": f"{reason} in its manifest"}
 
 
 def _overlap(spec: Mapping[str, Any]) -> dict[str, Any]:
     policy = spec.get("concurrencyPolicy")
     if not isinstance(policy, str | None) or policy not in _OVERLAPS:
         raise NotPlain(f"concurrencyPolicy is {policy!r}; there are Allow, Forbid and Replace")
-    return {} if policy is None else {"overlap": _OVERLAPS[policy]}
+    return {"overlap": _OVERLAPS[policy]} if policy else {}
 
 
 def _window(spec: Mapping[str, Any]) -> dict[str, Any]:
-    seconds = spec.get("startingDeadlineSeconds")
+    seconds = whole(spec, "startingDeadlineSeconds")
     if seconds is None:
         return {}
-    if type(seconds) is not int or seconds < 0:
-        raise NotPlain(f"startingDeadlineSeconds is {seconds!r} and no whole number")
     bounded = min(max(seconds, CATCH_UP_WINDOW_SECONDS_MIN), CATCH_UP_WINDOW_SECONDS_MAX)
     return {"catch_up_window_seconds": bounded}
 
@@ -174,9 +186,7 @@ def _policy_notes(spec: Mapping[str, Any]) -> Iterator[str]:
             f"startingDeadlineSeconds: what downtime made late is made up within {seconds} s; what"
             " waits in a queue is sent however late, unless deadline_seconds says otherwise"
         )
-    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
-        if spec.get(name) is not None:
-            yield "history is kept by the engine's own settings ([history] days, runs)"
+    yield from field_notes(spec, "spec", CRON_JOB_SPEC)
 
 
 def _title(item: Any) -> str:

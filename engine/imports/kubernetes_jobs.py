@@ -7,6 +7,11 @@ that it makes; any other, also a call that no schedule may hold, is posted to `t
 
 (the members that the manifest has), for a receiver that runs it. An image of curl alone runs curl
 when a container names options or an address and no command.
+
+What fails is tried again as often as Kubernetes tries: six times where no limit is named, after
+10 s, twice as long each time, up to six minutes.
+
+Source: kubernetes.io/docs/concepts/workloads/controllers/job ("Pod backoff failure policy")
 """
 
 import re
@@ -18,6 +23,15 @@ from typing import Any
 from engine.core.errors import Invalid
 from engine.core.policy_document import ATTEMPTS_MAX
 from engine.imports.curl import read_curl
+from engine.imports.kubernetes_fields import (
+    JOB_SPEC,
+    field_notes,
+    is_true,
+    member,
+    runner_notes,
+    texts,
+    whole,
+)
 from engine.imports.report import reason_of
 from engine.imports.shell import NotPlain, read_words
 from engine.imports.web_call import (
@@ -32,13 +46,23 @@ from engine.imports.wget import read_wget
 _PROGRAMS = {"curl": read_curl, "wget": read_wget}
 _SHELLS = ("sh", "bash", "ash", "dash")
 
+BACKOFF_LIMIT = 6
+"""What Kubernetes takes where no `backoffLimit` is named."""
+
+BACKOFF_SECONDS = {"min_backoff_seconds": 10, "max_backoff_seconds": 360}
+"""Its waits: 10 s, doubling to six minutes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """The members `target` and `retry` of a schedule; `notes`: what is not the same."""
+    """The members `target` and `retry` of a schedule; `notes`: what is not the same.
+
+    `rests`: why its Jobs do nothing until somebody changes them; None when they run.
+    """
 
     target: dict[str, Any]
     retry: dict[str, Any]
+    rests: str | None
     notes: tuple[str, ...]
 
 
@@ -59,22 +83,19 @@ def read_work(job: Mapping[str, Any], *, target: str | None) -> Work:
             raise NotPlain(_why_not(error)) from None
         request = {"url": target, "method": "POST", "json": _body(container)}
         notes += _environment_notes(container)
+        notes += runner_notes(pod, container)
     else:
         notes += call.notes
-    seconds, again = _whole(job, "activeDeadlineSeconds"), _whole(job, "backoffLimit")
+    seconds, again = whole(job, "activeDeadlineSeconds"), whole(job, "backoffLimit")
     most = request.get("timeout_seconds", TIMEOUT_SECONDS_MAX)
     request["timeout_seconds"] = min(max(most if seconds is None else seconds, 1), most)
-    retry = {} if again is None else {"max_attempts": min(again + 1, ATTEMPTS_MAX)}
-    notes += _limit_notes(seconds, again)
-    return Work(target=request, retry=retry, notes=tuple(notes))
-
-
-def member(owner: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """An object in an object; empty when it is not there. Raises NotPlain."""
-    value = owner.get(name)
-    if value is not None and not isinstance(value, dict):
-        raise NotPlain(f"{name} is no object")
-    return value or {}
+    attempts = min((BACKOFF_LIMIT if again is None else again) + 1, ATTEMPTS_MAX)
+    return Work(
+        target=request,
+        retry={"max_attempts": attempts, **BACKOFF_SECONDS},
+        rests=_rests(job),
+        notes=(*notes, *_limit_notes(seconds, again, attempts)),
+    )
 
 
 def job_containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -88,7 +109,7 @@ def job_containers(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _words(container: Mapping[str, Any]) -> list[str]:
     """What the container runs."""
     command, args = (
-        [_REFERENCE.sub(partial(_expanded, container), word) for word in _texts(container, name)]
+        [_REFERENCE.sub(partial(_expanded, container), word) for word in texts(container, name)]
         for name in ("command", "args")
     )
     if not command and args and _is_for_curl(args[0]) and _is_curl(container.get("image")):
@@ -150,8 +171,8 @@ def _body(container: Mapping[str, Any]) -> dict[str, Any]:
     }
     body = {
         "image": container.get("image"),
-        "command": _texts(container, "command"),
-        "args": _texts(container, "args"),
+        "command": texts(container, "command"),
+        "args": texts(container, "args"),
         "environment": plain,
     }
     return {name: value for name, value in body.items() if value}
@@ -166,17 +187,33 @@ def _left_out(
         yield f"{len(containers)} containers: the first is taken, the others are left out"
     if pod.get("initContainers"):
         yield "initContainers are left out"
-    if (_whole(job, "parallelism") or 1) > 1 or (_whole(job, "completions") or 1) > 1:
+    if (whole(job, "parallelism") or 1) > 1 or (whole(job, "completions") or 1) > 1:
         yield "parallelism and completions: one request is made"
+    if pod.get("restartPolicy") not in (None, "Never", "OnFailure"):
+        yield "restartPolicy of a Job is Never or OnFailure; Kubernetes never ran this"
+    yield from field_notes(job, "jobTemplate.spec", JOB_SPEC)
 
 
-def _limit_notes(seconds: int | None, again: int | None) -> Iterator[str]:
+def _rests(job: Mapping[str, Any]) -> str | None:
+    if is_true(job, "suspend"):
+        return "jobTemplate.spec.suspend: true"
+    for name in ("parallelism", "completions"):
+        if whole(job, name) == 0:
+            return f"jobTemplate.spec.{name}: 0"
+    return None
+
+
+def _limit_notes(seconds: int | None, again: int | None, attempts: int) -> Iterator[str]:
     if seconds is not None:
         yield f"activeDeadlineSeconds {seconds}: of each attempt, not of all together"
         if waits_longer(str(seconds)):
             yield LONG
-    if again is not None and again >= ATTEMPTS_MAX:
-        yield f"backoffLimit {again}: {ATTEMPTS_MAX} attempts are made at most"
+    limit = f"no backoffLimit, so {BACKOFF_LIMIT}" if again is None else f"backoffLimit {again}"
+    waits = (
+        f"{attempts} attempts at most, the second within 10 s, each later one within twice as long"
+        " up to 360 s; an answer of 4xx is final"
+    )
+    yield f"{limit}: {waits if attempts > 1 else 'one attempt'}"
 
 
 def _environment_notes(container: Mapping[str, Any]) -> Iterator[str]:
@@ -192,17 +229,3 @@ def _variables(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     ):
         raise NotPlain("env is no list of names with values")
     return variables
-
-
-def _texts(container: Mapping[str, Any], name: str) -> list[str]:
-    texts = container.get(name) or []
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise NotPlain(f"{name} is no list of texts; put quotes around its items")
-    return texts
-
-
-def _whole(owner: Mapping[str, Any], name: str) -> int | None:
-    value = owner.get(name)
-    if value is not None and (type(value) is not int or value < 0):
-        raise NotPlain(f"{name} is {value!r} and no whole number")
-    return value

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from engine.core.cron_fields import read_fields
+from engine.core.cron_text import NICKNAMES
 from engine.core.timetable import read_cron
 from engine.core.trigger_document import EVERY_SECONDS_MAX
 from engine.imports.shell import NotPlain
@@ -40,14 +41,16 @@ def read_times(
         if zone:
             raise NotPlain("it names a zone in schedule and in timeZone; Kubernetes refuses that")
         zone, text = found[1], found[2]
+    asked = (_ZONE_NOTE,) if found else ()
     if text.startswith("@every"):
-        return {"every": _every(text)}, ("@every counts from 1970, not from when it was made",)
+        return {"every": _every(text)}, (*asked, _EVERY_NOTE)
     read = text if text.startswith("@") else _as_kubernetes_reads(text)
-    notes = (
-        [] if read == text or "?" in text else [f"{text} is written {read}, as Kubernetes means it"]
-    )
+    notes = [*asked]
+    if read != text and "?" not in text:
+        notes.append(f"{text} is written {read}, as Kubernetes means it")
     read_in = timezone if zone is None else zone
     trigger = read_cron(read, schedule_id=None, timezone=read_in)
+    _check_kubernetes_reads(read)
     date = read_fields(trigger.resolved).date
     if date.day_forms or date.weekday_forms:
         raise NotPlain("Kubernetes knows no L, W and # and never ran this")
@@ -61,6 +64,30 @@ def read_times(
             " comes twice; here either runs once (dst_gap, dst_fold)"
         )
     return {"cron": read, "timezone": read_in}, tuple(notes)
+
+
+_ZONE_NOTE = (
+    "a zone in schedule: Kubernetes takes it in timeZone alone since 1.29; it is taken over"
+)
+_EVERY_NOTE = "@every counts from 1970, not from when it was made"
+
+
+def _check_kubernetes_reads(text: str) -> None:
+    """What crond reads and Kubernetes does not: so this never ran."""
+    if text.startswith("@"):
+        if text not in NICKNAMES:
+            raise NotPlain(f"Kubernetes knows {text.lower()} in small letters alone")
+        return
+    for item in text.split()[_WEEKDAY].split(","):
+        ends = item.partition("/")[0].lower().split("-")
+        if "7" in ends:
+            raise NotPlain(f"weekday {item}: Kubernetes has 0 to 6 and never ran this; Sunday is 0")
+        if ends[1:] == ["sun"] and ends[0] not in ("0", "sun"):
+            rest = "sat" if ends[0] == "sat" else f"{ends[0]}-sat"
+            raise NotPlain(
+                f"weekday {item}: Kubernetes begins a week with Sunday and never ran this; write"
+                f" {rest},sun"
+            )
 
 
 def _every(text: str) -> int:

@@ -41,17 +41,6 @@ def refusals(result: Import) -> list[tuple[tuple[int, ...], str]]:
     return [(remark.lines, remark.text) for remark in result.refused]
 
 
-@pytest.mark.parametrize(
-    "time", ["0 9 * * 1#2", "0 9 * * 5L", "0 9 15W * *", "0 9 L * *", "0 9 ? * 1"]
-)
-def test_times_that_crond_does_not_read_are_refused(time: str):
-    result = read(f"{time} curl https://h.example/r\n0 9 * jul wed curl https://h.example/r\n")
-    [(lines, reason)] = refusals(result)
-    assert lines == (1,)
-    assert reason.startswith("crond knows no L, W, # or ?")
-    assert [each.line for each in result.schedules] == [2]
-
-
 def test_a_curl_line_becomes_a_webhook():
     [imported] = read("0 5 * * * curl -fsS -X POST -d a=1 https://h.example/r").schedules
     assert imported.line == 1
@@ -211,13 +200,24 @@ def test_cron_tz_moves_the_jobs_below_it_and_tz_moves_none():
         ("H 5 * * * a", "cron: "),
         ("0 0 30 2 * a", "cron: never occurs"),
         ("1 5 cron.daily nice run-parts /etc/cron.daily", "cron: "),
-        ("@every 5m curl http://h.example/a", "crond knows no @every; put a schedule with every"),
+        ("@every 5m curl http://h.example/a", "@every is an interval; put a schedule with every"),
+        ("0~30 5 * * * a", "cron: minute '0~30': a random time would differ from node to node"),
+        ("0 5 * * * -q a", "-q is no command but an option of BSD's; take it off"),
+        ("0 5 * * * -ns a", "-ns is no command but an option of BSD's; take it off"),
+        ("0 5 * * * a \\", "crond joins no lines at a \\; write the command on one"),
     ],
 )
 def test_a_line_that_no_schedule_can_say_is_refused_with_its_reason(line: str, reason: str):
     result = read(line, target=RUNNER)
     assert result.schedules == ()
     assert refusals(result)[0][1].startswith(reason)
+
+
+def test_times_that_crond_does_not_read_are_refused_and_doubtful_ones_noted():
+    result = read("0 9 * * sat-sun a\n5/15 * * * * a\n0 9 * * 6-7 a\\\\\n", target=RUNNER)
+    assert [lines for lines, _ in refusals(result)] == [(1,)]
+    assert [each.line for each in result.schedules] == [2, 3]
+    assert [note.lines for note in result.notes if note.lines] == [(2,)]
 
 
 def test_what_changes_its_meaning_is_noted_once_with_every_line():

@@ -103,6 +103,7 @@ def test_the_first_bare_percent_ends_the_command_whatever_the_quotes(
         (b"0 5 * * * root", True, "no command after the user"),
         (b"0 5 * * * caf\xe9", False, "not UTF-8"),
         (b"0 5 * * * a\0b", False, "holds a NUL character"),
+        (b"A=\0b", False, "holds a NUL character"),
         ("0 5 * *\u00a0* a".encode(), False, "no command after the times"),
         (b"-", False, "neither a variable (NAME=value) nor a job (five fields and a command)"),
     ],

@@ -62,6 +62,7 @@ def test_case_c18():
         "overlap": "skip",
         "catch_up_window_seconds": 10,
         "target": {},
+        "retry": {"max_attempts": 7, "min_backoff_seconds": 10, "max_backoff_seconds": 360},
     }
     assert (second["name"], second["cron"], second["timezone"]) == ("n2.a", "@hourly", "UTC")
     assert [each.line for each in result.schedules] == [4, 8]
@@ -86,6 +87,20 @@ def test_case_c18():
         ("schedule: '5 * * * *', timeZone: ''", "'' is not an IANA time zone"),
         ("schedule: '0 5 * * * *'", "it has 6 fields, and Kubernetes reads five"),
         ("schedule: 'H * * * *'", "H"),
+        (
+            "schedule: '5 * * * 7'",
+            "weekday 7: Kubernetes has 0 to 6 and never ran this; Sunday is 0",
+        ),
+        ("schedule: '5 * * * 1-7/2'", "weekday 1-7/2: Kubernetes has 0 to 6"),
+        (
+            "schedule: '5 * * * sat-sun'",
+            "Kubernetes begins a week with Sunday and never ran this; w",
+        ),
+        ("schedule: '5 * * * sat-sun'", "; write sat,sun"),
+        ("schedule: '5 * * * 5-Sun'", "; write 5-sat,sun"),
+        ("schedule: '@Daily'", "Kubernetes knows @daily in small letters alone"),
+        ("schedule: '@reboot'", "@reboot is no time"),
+        ("schedule: '5 * * * *', timeZone: Local", "'Local' is not an IANA time zone"),
         ("schedule: '0 0 L * *'", "Kubernetes knows no L, W and #"),
         ("schedule: '@every soon'", "has no duration like 1h30m"),
         ("schedule: '@every 1ms'", "is not between a second and a year"),
@@ -111,6 +126,8 @@ def test_what_is_no_cron_job_of_kubernetes_is_refused_with_its_name(spec: str, s
         ("0 0 15 * */3", {"cron": "0 0 15 * 0-6/3", "timezone": "UTC"}),
         ("0 0 1,* * 1", {"cron": "0 0 * * 1", "timezone": "UTC"}),
         ("0 0 */2 * *", {"cron": "0 0 */2 * *", "timezone": "UTC"}),
+        ("5-5 0-23/61 * * */7", {"cron": "5-5 0-23/61 * * */7"}),
+        ("0 0 * JAN sun-FRI", {"cron": "0 0 * JAN sun-FRI"}),
         ("0 0 */1 * 1", {"cron": "0 0 * * 1", "timezone": "UTC"}),
         ("CRON_TZ=Asia/Tokyo 5 4 * * *", {"cron": "5 4 * * *", "timezone": "Asia/Tokyo"}),
         ("@daily", {"cron": "@daily", "timezone": "UTC"}),
@@ -128,9 +145,11 @@ def test_policies_are_taken_over_and_what_they_meant_is_said():
     assert one(text)["overlap"] == "buffer_one"
     assert one(text)["catch_up_window_seconds"] == 10
     assert "paused" not in one(text)
+    assert one(cron_job("concurrencyPolicy: ''")).get("overlap") is None
     assert "Replace: what is under way is not stopped" in notes(text)
     assert "made up within 10 s" in notes(text)
     assert "answer when the work is done" in notes(cron_job("concurrencyPolicy: Forbid"))
+    assert "what is due meanwhile is skipped" in notes(cron_job("concurrencyPolicy: Forbid"))
     assert "no timeZone: read in UTC" in notes(cron_job("suspend: false"))
     assert "dst_gap, dst_fold" in notes(cron_job("timeZone: Europe/Berlin"))
 
@@ -188,16 +207,17 @@ def test_limits_of_the_job_become_limits_of_its_attempts():
     text = cron_job("x: 1").replace(
         "{spec: {template", "{spec: {backoffLimit: 2, activeDeadlineSeconds: 60, template", 1
     )
-    assert one(text)["retry"] == {"max_attempts": 3}
+    waits = {"min_backoff_seconds": 10, "max_backoff_seconds": 360}
+    assert one(text)["retry"] == {"max_attempts": 3, **waits}
     assert one(text)["target"]["timeout_seconds"] == 60
     assert "activeDeadlineSeconds 60: of each attempt, not of all together" in notes(text)
     long = text.replace(
         "Limit: 2, activeDeadlineSeconds: 60", "Limit: 20, activeDeadlineSeconds: 301"
     )
     assert one(long)["target"]["timeout_seconds"] == 300
-    assert one(long)["retry"] == {"max_attempts": 20}
+    assert one(long)["retry"] == {"max_attempts": 20, **waits}
     assert "an attempt waits 300 s at most for its answer" in notes(long)
-    assert "backoffLimit 20: 20 attempts are made at most" in notes(long)
+    assert "backoffLimit 20: 20 attempts at most" in notes(long)
 
 
 def test_a_call_keeps_its_own_limit_where_it_is_the_shorter():
@@ -314,8 +334,8 @@ def test_cron_jobs_of_well_known_charts_are_taken_over():
     cleaner = documents["jaeger-es-index-cleaner"]["target"]["json"]
     assert cleaner["args"] == ["7", "http://elasticsearch:9200"]
     assert documents["sentry-sentry-cleanup"]["target"]["timeout_seconds"] == 100
-    assert documents["airflow-cleanup"]["retry"] == {"max_attempts": 2}
-    rest = {"target": {}, "labels": {}}
+    assert documents["airflow-cleanup"]["retry"]["max_attempts"] == 2
+    rest = {"target": {}, "labels": {}, "retry": {}}
     assert documents["data.postgresql-pgdumpall"] | rest == {
         "name": "data.postgresql-pgdumpall",
         "cron": "@daily",
@@ -355,6 +375,9 @@ def test_what_charts_mean_and_schedules_do_not_is_noted_with_the_line_of_each():
             "mastodon-media-remove",
             "postgresql-pgdumpall",
         },
+        "priorityClassName is left to whoever runs the command": {"descheduler-cronjob"},
+        "no backoffLimit, so 6": {*names} - {"airflow-cleanup"},
+        "backoffLimit 1": {"airflow-cleanup"},
         "activeDeadlineSeconds 100": {"sentry-sentry-cleanup"},
         "startingDeadlineSeconds": {"postgresql-pgdumpall"},
         "where clocks change, Kubernetes leaves out what the gap swallows and repeats what comes"
