@@ -60,8 +60,8 @@ BYTES_MAX = 8_388_608
 """All files of `--schedules` together: room for as many schedules of 800 bytes."""
 
 ANSWER_SECONDS = 120.0
-"""For a look, and for reading all files: `BYTES_MAX` of YAML on a slow machine. What takes longer
-hangs."""
+"""For a look at the directory of `--schedules`, and for reading its files: `BYTES_MAX` of YAML on a
+slow machine. What takes longer hangs, as a mount that is gone; the engine goes on without."""
 
 PUT_AT_ONCE = 50
 """Of one commit, a millisecond of the loop: deliveries keep their time beside ten thousand."""

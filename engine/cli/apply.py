@@ -29,12 +29,13 @@ from engine.schedule_files import find_places
 def command(*, declared: Declared, dry_run: bool, server: Server, form: str) -> int:
     """Put the schedules of each FILE (.toml, .json, .yaml; - for JSON on stdin), by name.
 
-    A schedule that is already there word for word is left as it is. Exit code 2 when the engine
+    A schedule that is already there word for word is left as it is; one of a set stays in its set,
+    also without --set. Exit code 2 when the engine
     refused some; the others are put all the same, and nothing is deleted.
     """
     with Client(server) as client:
-        strays = declared.strays(client)
-        results = client.batch(declared.documents, dry_run=dry_run)
+        documents, strays = declared.against(client)
+        results = client.batch(documents, dry_run=dry_run)
         if not any(each["status"] == "error" for each in results):
             results += [_delete(client, stray, dry_run=dry_run) for stray in strays]
         elif strays:

@@ -23,7 +23,11 @@ from engine.core.identity import format_instant
 @server
 @output
 def command(*, from_ms: int | None, to_ms: int | None, server: Server, form: str) -> None:
-    """Say where the time between scheduled_for and the last response went, and who took most."""
+    """Say where the time between scheduled_for and the last response went, and who took most.
+
+    Of scheduled runs alone, as the objective is: runs that somebody triggered, backfills and what
+    was made up after downtime are left out.
+    """
     span = {"from": from_ms, "to": to_ms}
     query = {name: format_instant(ms) for name, ms in span.items() if ms is not None}
     with Client(server) as client:
@@ -37,5 +41,6 @@ def command(*, from_ms: int | None, to_ms: int | None, server: Server, form: str
         show_sentence("* is part of the lateness, which is what the objective is about")
         click.echo()
     show_sentence(document["sentence"])
+    show_sentence("Runs that were triggered, backfilled or made up after downtime are not counted.")
     if not document["complete"]:
         talk(f"these are the first {document['runs']:,} runs of the span; ask for a shorter one")

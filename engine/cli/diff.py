@@ -31,9 +31,9 @@ def command(*, declared: Declared, server: Server, form: str) -> int:
     Exit code 0 when they are equal, 6 when they differ, 2 when the engine would refuse some. What a
     file does not say is at its default; whether a schedule rests stays as it is.
     """
-    documents = {document["name"]: document for document in declared.documents}
     with Client(server) as client:
-        strays = declared.strays(client)
+        declarations, strays = declared.against(client)
+        documents = {document["name"]: document for document in declarations}
         results = client.batch(documents.values(), dry_run=True)
         differing = [
             _difference(client, each["name"], each["status"], documents)

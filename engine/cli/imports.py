@@ -11,6 +11,7 @@ from engine.cli.apply import report
 from engine.cli.client import Client
 from engine.cli.options import Server, example, output, server
 from engine.cli.output import count_of, show_json, show_table, talk
+from engine.cli.set_options import in_their_sets
 from engine.core.errors import Fault, Invalid
 from engine.core.labels import as_value
 from engine.core.timetable import check_timezone
@@ -159,7 +160,7 @@ def kubernetes(
     code = 0
     if puts:
         with Client(server) as client:
-            code = report(client.batch([each.document for each in schedules]))
+            code = _put(client, schedules)
     return code or _end(schedules, [r for _, result in results for r in result.refused], puts=puts)
 
 
@@ -237,11 +238,15 @@ def _imported(server: Server) -> list[dict[str, Any]]:
         return list(client.rows("/v1/schedules", selector="crontab"))
 
 
+def _put(client: Client, schedules: Sequence[Imported]) -> int:
+    return report(client.batch(in_their_sets(client, [each.document for each in schedules])))
+
+
 def _put_crontab(result: Import, label: str, earlier: list[dict[str, Any]], server: Server) -> int:
     """Put the schedules; name those of an earlier import that the file does not have any more."""
     names = {each.document["name"] for each in result.schedules}
     with Client(server) as client:
-        code = report(client.batch([each.document for each in result.schedules]))
+        code = _put(client, result.schedules)
     for document in earlier:
         if document["labels"]["crontab"] == label and document["name"] not in names:
             talk(f"no longer in {label}: offbeat schedules delete {document['name']}")

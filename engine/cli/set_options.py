@@ -1,6 +1,6 @@
 """What `apply` and `diff` are told: the files, the set that they are, and whether it is pruned."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from engine.cli.client import Client
+from engine.cli.output import talk
 from engine.core.labels import VALUE_RULE, is_value
-from engine.core.schedule_set import SET_LABEL, mark, strays
+from engine.core.schedule_set import SET_LABEL, keep_marks, mark, strays
 from engine.schedule_files import read_files
 
 
@@ -23,16 +24,37 @@ class Declared:
     set_name: str | None
     prune: bool
 
-    def strays(self, client: Client) -> list[dict[str, Any]]:
-        """What the set has and the files do not: to be deleted. Raises as `schedule_set.strays`."""
+    def against(self, client: Client) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """What is to be put, and what the set has and the files do not: to be deleted.
+
+        Raises as `schedule_set.strays` and `keep_marks`.
+        """
         if self.set_name is None:
-            return []
-        rows = client.rows("/v1/schedules", selector=SET_LABEL)
-        marked = {row["name"]: row for row in rows}
+            return in_their_sets(client, self.documents), []
+        marked = _marked(client)
         names = {document["name"] for document in self.documents}
-        sets = ((name, row["labels"][SET_LABEL]) for name, row in marked.items())
-        left = strays(names, sets, self.set_name)
-        return [marked[name] for name in left] if self.prune else []
+        left = strays(names, _sets(marked).items(), self.set_name)
+        return self.documents, [marked[name] for name in left] if self.prune else []
+
+
+def in_their_sets(client: Client, documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Schedules that are put without a set: those of one stay in it, which is said."""
+    sets = _sets(_marked(client))
+    whole, kept = keep_marks(documents, sets)
+    for its_set in sorted({sets[name] for name in kept}):
+        names = [name for name in kept if sets[name] == its_set]
+        them = f"{names[0]} is" if len(names) == 1 else f"{len(names):,} schedules are"
+        talk(f"{them} of the set {its_set}, which stays so: the set's own files may put it back")
+    return whole
+
+
+def _marked(client: Client) -> dict[str, dict[str, Any]]:
+    rows = client.rows("/v1/schedules", selector=SET_LABEL)
+    return {row["name"]: row for row in rows}
+
+
+def _sets(marked: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {name: row["labels"][SET_LABEL] for name, row in marked.items()}
 
 
 def declared(function: Callable[..., int]) -> Callable[..., int]:

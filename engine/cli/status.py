@@ -6,11 +6,12 @@ from typing import Any
 import click
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine.cli.client import Client
+from engine.cli.client import PAGE_ROWS, Client
 from engine.cli.options import Server, example, output, server
 from engine.cli.output import count_of, show_json, show_sentence
 from engine.core.errors import OffbeatError, Unavailable
 from engine.core.identity import format_instant, parse_instant
+from engine.core.model import State
 
 AHEAD_MS = 3_600_000
 """How far a herd is looked for: by second, 3,600 figures."""
@@ -65,6 +66,7 @@ def _ask(client: Client) -> dict[str, Any]:
     return {
         "ready": reason is None,
         "reason": reason,
+        "waiting_runs": None if reason is None else _waiting(client),
         **_figures(client.text("/metrics")),
         "broken_flows": _broken(client),
         "monitor": _monitor(client),
@@ -78,6 +80,16 @@ def _figures(text: str) -> dict[str, float]:
         for family in text_string_to_metric_families(text)
         if family.name in _FIGURES
     }
+
+
+def _waiting(client: Client) -> int:
+    """The due runs in the journal, of the newest page of each state: an engine that is not ready
+    does not take them up, so its own figures know nothing of them."""
+    return sum(
+        parse_instant(run["next_attempt_at"]) < client.now_ms + 1_000
+        for state in (State.PLANNED, State.RETRY_WAIT)
+        for run in client.rows("/v1/runs", limit=PAGE_ROWS, state=state.value)
+    )
 
 
 def _broken(client: Client) -> list[dict[str, Any]]:
@@ -121,12 +133,7 @@ def _coming(client: Client) -> dict[str, Any]:
 
 def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "ready", "yes" if status["ready"] else f"no: {status['reason']}"
-    backlog, age = status["backlog_runs"], status["oldest_due_age_seconds"]
-    yield (
-        "backlog",
-        f"{count_of(backlog, 'run')} {'is' if backlog == 1 else 'are'} due"
-        + (f", the first for {age:,.1f} s" if age else ""),
-    )
+    yield "backlog", _backlog(status)
     if broken := status["broken_flows"]:
         yield "breakers", _behind_breakers(broken)
     if (applied := status.get("schedules_directory_ok")) is not None:
@@ -155,6 +162,16 @@ def _sentences(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         f" second of it sends more than {served:,}",
     )
     yield "forecast", forecast["sentence"]
+
+
+def _backlog(status: Mapping[str, Any]) -> str:
+    if (waiting := status["waiting_runs"]) is not None:
+        more = " or more" if waiting >= PAGE_ROWS else ""
+        them = "is due and waits" if waiting == 1 else "are due and wait"
+        return f"{count_of(waiting, 'run')}{more} {them} in the journal until the engine is ready"
+    backlog, age = status["backlog_runs"], status["oldest_due_age_seconds"]
+    due = f"{count_of(backlog, 'run')} {'is' if backlog == 1 else 'are'} due"
+    return due + (f", the first for {age:,.1f} s" if age else "")
 
 
 def _behind_breakers(flows: Sequence[Mapping[str, Any]]) -> str:

@@ -54,11 +54,13 @@ class Shares:
         """What became of the objective, and the component that has taken most of it."""
         if not self.runs:
             return (
-                "No run of this span has had an attempt that ended: there is nothing to attribute."
+                "No scheduled run of this span has had an attempt that ended: there is nothing to"
+                " attribute."
             )
         late = (
-            f"99 % of {self.runs:,} runs started within {_seconds(self.lateness.p99_ms)} of their "
-            f"fire_after; the objective for herds is {_seconds(HERD_DELAY_LIMIT_MS)}."
+            f"99 % of {self.runs:,} scheduled runs started within "
+            f"{_seconds(self.lateness.p99_ms)} of their fire_after; the "
+            f"objective for herds is {_seconds(HERD_DELAY_LIMIT_MS)}."
         )
         if self.eater is None:
             return f"{late} Nothing ate any of it."

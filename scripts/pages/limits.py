@@ -113,7 +113,7 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Files": {
         "listening": ("SOCKET_PATH_BYTES_MAX",),
-        "schedule_directory": ("SCHEDULES_MAX", "BYTES_MAX"),
+        "schedule_directory": ("SCHEDULES_MAX", "BYTES_MAX", "ANSWER_SECONDS"),
         "core.yaml_text": ("NODES_MAX",),
         "imports.crontab": ("FILE_BYTES_MAX",),
         "imports.kubernetes": ("FILE_BYTES_MAX",),

@@ -63,7 +63,7 @@ def test_of_a_span_without_runs_there_is_a_sentence(
     monkeypatch.setenv("OFFBEAT_SERVER", server)
     result = offbeat("attribution")
     assert (result.code, result.err) == (0, "")
-    assert result.out.startswith("No run of this span has had an attempt that ended")
+    assert result.out.startswith("No scheduled run of this span has had an attempt that ended")
     assert json.loads(offbeat("attribution", "-o", "json").out)["runs"] == 0
 
 

@@ -180,6 +180,25 @@ def test_prune_deletes_what_the_set_lost_and_nothing_else(asking, file):
     assert left == ["a", "by-hand"]
 
 
+def test_a_schedule_of_a_set_that_is_put_without_it_stays_in_it(asking, file):
+    both = f"[schedules.a]\nevery = 60\n{TARGET}\n[schedules.b]\nevery = 60\n{TARGET}\n"
+    asking("apply", file(both), "--set", "web")
+    alone = file(f"[schedules.a]\nevery = 90\n{TARGET}\n", "a.toml")
+    stays = "a is of the set web, which stays so: the set's own files may put it back\n"
+    shown = asking("diff", alone)
+    assert (shown.code, shown.out) == (6, "~ a\n    every: 60 -> 90\n")
+    assert shown.err == f"{stays}1 differ, 0 are equal\n"
+    assert asking("apply", alone).err == f"{stays}1 updated\n"
+    exported = asking("export", "-o", "toml").out
+    assert asking("apply", file(exported)).err == "2 unchanged\n"
+    done = asking("apply", file(both, "set.toml"), "--set", "web", "--prune")
+    assert done.err == "1 updated, 1 unchanged\n"
+    two = asking("apply", file(both.replace("60", "30")))
+    assert two.err.startswith("2 schedules are of the set web, which stays so: ")
+    stolen = asking("apply", file(exported.replace('"web"', '"ops"')))
+    assert (stolen.code, "a belongs to the set web" in stolen.err) == (5, True)
+
+
 def test_prune_never_deletes_by_surprise(asking, file):
     one = file(f"[schedules.a]\nevery = 60\n{TARGET}\n")
     asking("apply", one, "--set", "web")

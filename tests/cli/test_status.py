@@ -100,11 +100,31 @@ def test_who_may_not_see_the_monitor_is_told_of_the_coming_hour_by_the_engines_c
     assert "next herd nothing is planned for the coming hour\n" in status.out
 
 
+def test_what_waits_for_an_engine_that_is_not_ready_is_counted(offbeat: Offbeat, tmp_path: Path):
+    path = tmp_path / "a.toml"
+    path.write_text('[schedules.a]\nevery = 3600\ntarget = { url = "http://127.0.0.1:9/" }\n')
+    with TemporaryDirectory() as place:
+        with running(place, "--clock-start", "2099-01-01T00:00:00Z") as address:
+            assert offbeat("apply", str(path), "--server", address).code == 0
+        with running(place) as address:  # By the clock of today, which is decades behind.
+            to = ("--server", address)
+            for _ in range(2):
+                assert offbeat("schedules", "trigger", "a", *to).code == 0
+            status = offbeat("status", *to)
+            document = json.loads(offbeat("status", "-o", "json", *to).out)
+    assert status.code == 1
+    assert "ready     no: the clock is " in status.out
+    said = "backlog   2 runs are due and wait in the journal until the engine is ready\n"
+    assert said in status.out
+    assert (document["waiting_runs"], document["backlog_runs"]) == (2, 0)
+
+
 def status_of(**members: Any) -> Mapping[str, Any]:
     """A status in which nothing happens, but for `members`."""
     return {
         "ready": True,
         "reason": None,
+        "waiting_runs": None,
         "backlog_runs": 0,
         "oldest_due_age_seconds": 0,
         "inflight": 0,

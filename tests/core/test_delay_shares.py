@@ -42,8 +42,8 @@ def test_the_eater_has_the_largest_part_of_the_lateness_however_large_the_rest_i
     found = shares(NOTHING._replace(jitter=59_000, flow=200, bucket=800, retry=99_000))
     assert found.eater == "bucket"
     assert found.sentence == (
-        "99 % of 1 runs started within 1 s of their fire_after; the objective for herds is 15 s. "
-        "The largest eater is bucket: 80 % of all lateness, p99 0.8 s."
+        "99 % of 1 scheduled runs started within 1 s of their fire_after; the objective for "
+        "herds is 15 s. The largest eater is bucket: 80 % of all lateness, p99 0.8 s."
     )
 
 

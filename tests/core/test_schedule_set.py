@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.errors import Conflict, Invalid
-from engine.core.schedule_set import mark, strays
+from engine.core.schedule_set import keep_marks, mark, strays
 
 MARKED = [("a", "web"), ("b", "web"), ("c", "ops")]
 
@@ -28,3 +28,19 @@ def test_the_mark_joins_the_labels_and_leaves_what_is_no_object_to_its_judge():
     assert mark({"labels": {"a": "b"}}, "web") == {"labels": {"a": "b", "offbeat/set": "web"}}
     assert mark({"labels": None}, "web") == {"labels": {"offbeat/set": "web"}}
     assert mark({"labels": "x"}, "web") == {"labels": "x"}
+
+
+def test_what_is_put_without_a_set_stays_in_its_own():
+    ours = {"name": "a", "labels": {"x": "y"}}
+    whole, kept = keep_marks([ours, {"name": "new"}, {"name": "c"}], dict(MARKED))
+    assert whole == [
+        {"name": "a", "labels": {"x": "y", "offbeat/set": "web"}},
+        {"name": "new"},
+        {"name": "c", "labels": {"offbeat/set": "ops"}},
+    ]
+    assert kept == ["a", "c"]
+    assert keep_marks(whole, dict(MARKED)) == (whole, [])
+    with pytest.raises(Conflict, match="a belongs to the set web"):
+        keep_marks([{"name": "a", "labels": {"offbeat/set": "ops"}}], dict(MARKED))
+    odd = {"name": "a", "labels": "x"}
+    assert keep_marks([odd], dict(MARKED))[0] == [odd]
