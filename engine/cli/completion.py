@@ -19,7 +19,10 @@ _VARIABLE = "_OFFBEAT_COMPLETE"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, *, shell: str) -> None:
-    """Print the completion for SHELL, to be run by its start-up file."""
+    """Print the completion for SHELL, to be run by its start-up file.
+
+    It knows commands, options and choices, and asks the engine for the names of schedules.
+    """
     complete = get_completion_class(shell)
     assert complete is not None, "click has all three"
     click.echo(complete(context.find_root().command, {}, "offbeat", _VARIABLE).source())

@@ -12,6 +12,7 @@ import click
 
 from engine.cli.client import Client, schedule_path
 from engine.cli.delay_bars import waterfall
+from engine.cli.offered_names import schedule_names
 from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import local_time, show_json, show_sentence, talk
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
@@ -35,7 +36,7 @@ MANUAL = "a manual run: asked for at this instant, without jitter"
         "offbeat explain nightly-report --at 2027-03-28T01:00:00Z",
     ),
 )
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @click.option(
     "--at", "at_ms", type=instant, help="The occurrence then, or the one before (default: next)."
 )

@@ -8,6 +8,7 @@ import click
 
 from engine.cli.client import Client
 from engine.cli.following import Following, json_line, show_line
+from engine.cli.offered_names import schedule_names
 from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import show_documents, show_json, show_table, talk
 from engine.cli.progress import progress
@@ -40,7 +41,13 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
         "offbeat runs replay --failed --schedule nightly-report",
     ),
 )
-@click.option("--schedule", type=identifier, metavar="NAME", help="Of this schedule (name or id).")
+@click.option(
+    "--schedule",
+    type=identifier,
+    metavar="NAME",
+    shell_complete=schedule_names,
+    help="Of this schedule (name or id).",
+)
 @click.option("--state", type=click.Choice([state.value for state in State]), help="In this state.")
 @click.option(
     "--limit",
@@ -113,7 +120,13 @@ def _meant(function: _Function) -> _Function:
     for option in reversed(
         (
             click.option("--failed", is_flag=True, help="Failed runs, those that the rest means."),
-            click.option("--schedule", type=identifier, metavar="NAME", help="Of this schedule."),
+            click.option(
+                "--schedule",
+                type=identifier,
+                metavar="NAME",
+                shell_complete=schedule_names,
+                help="Of this schedule.",
+            ),
             click.option(
                 "--label",
                 "labels",

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
+from engine.cli.offered_names import schedule_names
 from engine.cli.options import Server, document, example, identifier, instant, output, server
 from engine.cli.output import When, show_deleted, show_json, show_table, talk
 from engine.cli.progress import progress
@@ -61,7 +62,7 @@ def when_of(document: dict[str, Any]) -> str:
 
 
 @command.command("get", epilog=example("offbeat schedules get nightly-report"))
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @server
 @document
 def get(*, name: str, server: Server) -> None:
@@ -76,7 +77,7 @@ def get(*, name: str, server: Server) -> None:
         "offbeat schedules pause nightly-report --reason 'moving' --until 2026-12-01T06:00:00Z"
     ),
 )
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @click.option("--reason", metavar="TEXT", help="Shown to whoever asks why it rests.")
 @click.option("--until", "until_ms", type=instant, help="Resume by itself then.")
 @server
@@ -95,7 +96,7 @@ def pause(
 
 
 @command.command("resume", epilog=example("offbeat schedules resume nightly-report"))
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @server
 @output
 def resume(*, name: str, server: Server, form: str) -> None:
@@ -108,7 +109,7 @@ def resume(*, name: str, server: Server, form: str) -> None:
 
 
 @command.command("trigger", epilog=example("offbeat schedules trigger nightly-report"))
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @server
 @output
 def trigger(*, name: str, server: Server, form: str) -> None:
@@ -128,7 +129,7 @@ def trigger(*, name: str, server: Server, form: str) -> None:
         " --to 2026-11-08T00:00:00Z --dry-run"
     ),
 )
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @click.option(
     "--from",
     "from_ms",
@@ -158,7 +159,7 @@ def backfill(
 
 
 @command.command("delete", epilog=example("offbeat schedules delete nightly-report"))
-@click.argument("name", type=identifier)
+@click.argument("name", type=identifier, shell_complete=schedule_names)
 @server
 @output
 def delete(*, name: str, server: Server, form: str) -> None:

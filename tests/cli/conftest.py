@@ -37,6 +37,18 @@ def offbeat(capsys: pytest.CaptureFixture[str]) -> Offbeat:
     return run
 
 
+def completed(words: str, **environment: str) -> list[str]:
+    """What bash offers behind these words, the last of which is begun."""
+    environment |= {"_OFFBEAT_COMPLETE": "bash_complete", "COMP_WORDS": words}
+    environment["COMP_CWORD"] = str(words.count(" "))
+    command = [sys.executable, "-c", "import engine.__main__ as m; m.main()"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """The address of an engine of its own, on an empty data directory."""

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from engine.cli.root import COMMANDS, load
-from tests.cli.conftest import Offbeat
+from tests.cli.conftest import Offbeat, completed
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -194,13 +194,6 @@ def test_each_of_many_reasons_has_a_line_of_its_own(offbeat: Offbeat, tmp_path: 
 
 
 def test_a_shell_completes_commands_options_and_choices():
-    def completed(words: str) -> list[str]:
-        environment = {"_OFFBEAT_COMPLETE": "bash_complete", "COMP_WORDS": words}
-        environment["COMP_CWORD"] = str(len(words.split()) - 1)
-        command = [sys.executable, "-c", "import engine.__main__ as m; m.main()"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()
-
     assert completed("offbeat sched") == ["plain,schedules"]
     assert completed("offbeat apply --pr") == ["plain,--prune"]
     assert completed("offbeat completion z") == ["plain,zsh"]
