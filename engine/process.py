@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 from collections.abc import Coroutine
-from contextlib import closing, suppress
+from contextlib import AsyncExitStack, closing, suppress
 
 import structlog
 import uvloop
@@ -80,7 +80,11 @@ async def _run(config: Config) -> int:
             engine.own_addresses.add(listener.bound)
 
         engine.on_locked = take_address
-        async with engine:
+        async with AsyncExitStack() as started:
+            # It may wait for another engine's lock, or for a program that holds the database.
+            await _first_of(stop.wait(), started.enter_async_context(engine))
+            if stop.is_set():
+                return 0
             settle_interpreter()  # What is overdue is sent already while the files are read.
             directory = _schedules_directory(engine, config)
             if directory is not None:  # Whose mount may hang.

@@ -125,6 +125,10 @@ class StoreRefused(OffbeatError):
     """The database is newer, foreign, damaged or out of reach (exit 1). Nothing was changed."""
 
 
+class StoreBusy(StoreRefused):
+    """Another program holds the database (exit 1)."""
+
+
 class NoServer(OffbeatError):
     """No engine answers at the address that a client was given (exit 3)."""
 

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
-from engine.core.errors import DataDirectoryLocked, StoreRefused
+from engine.core.errors import DataDirectoryLocked, StoreBusy, StoreRefused
 from engine.store.statements import migrations, statements
 
 DATABASE_NAME = "offbeat.db"
@@ -25,6 +25,9 @@ WAL_RESET_FIXED = (3, 51, 3)
 
 QUICK_CHECK_BYTES_MAX = 64 * 2**20
 """Files up to here are checked page by page at each start (0.2 s); `offbeat check` does any."""
+
+WAIT_SECONDS = 5.0
+"""For another program that holds the database: an operator's statement is shorter."""
 
 PAGE_CACHE_KIB = 48 * 1024
 """Of the writer: the interior pages of a million schedules and a herd's leaf pages fit in it."""
@@ -53,29 +56,32 @@ def take_lock(directory: Path) -> int:
     return descriptor
 
 
-def inspect(path: Path) -> bool:
+def inspect(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> bool:
     """Whether there is a database at `path`; it is read, and left as it is.
 
-    Raises `StoreRefused` for what is newer, foreign or damaged.
+    Raises `StoreRefused` for what is newer, foreign or damaged, `StoreBusy` for what is held.
     """
     if not path.exists():
         _refuse_orphans(path)
         return False
     with refusing(path):
         _refuse_cut_file(path)
-        with closing(look(path)) as db:
+        with closing(look(path, wait_seconds=wait_seconds)) as db:
             _verify(db, path)
     return True
 
 
 def prepare(path: Path) -> None:
-    """Make the database at `path` ready to open: create it, or migrate what `inspect` has seen."""
+    """Make the database at `path` ready to open: create it, or migrate what `inspect` has seen.
+
+    Raises `StoreBusy` at once while another program holds it.
+    """
     with refusing(path):
         if not path.exists():
             _create(path)
             return
         os.chmod(path, 0o600)
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as db:
             _migrate(db)
 
 
@@ -107,7 +113,8 @@ def refusing(path: Path) -> Iterator[None]:
             "and write files: put that right, or name another --data-dir"
         ) from error
     except sqlite3.OperationalError as error:  # Locked, full or unreadable: not the file's fault.
-        raise StoreRefused(
+        kind = StoreBusy if error.sqlite_errorcode == sqlite3.SQLITE_BUSY else StoreRefused
+        raise kind(
             f"{path} cannot be opened: {error}; stop whatever holds it, and let this user read and "
             "write all that begins with its name"
         ) from error
@@ -124,13 +131,14 @@ def sync_directory(path: Path) -> None:
         os.close(directory)
 
 
-def look(path: Path) -> sqlite3.Connection:
+def look(path: Path, *, wait_seconds: float = WAIT_SECONDS) -> sqlite3.Connection:
     """A connection that leaves the files as they are, the log of a killed engine included.
 
     An ordinary one would copy that log back when it closes. Where there is none, `immutable` keeps
     SQLite from making an empty one.
     """
-    return sqlite3.connect(_uri(path, "mode=ro" if has_log(path) else "immutable=1"), uri=True)
+    uri = _uri(path, "mode=ro" if has_log(path) else "immutable=1")
+    return sqlite3.connect(uri, timeout=wait_seconds, uri=True)
 
 
 def has_log(path: Path) -> bool:

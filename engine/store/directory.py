@@ -4,16 +4,20 @@ import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from engine.core.errors import ConfigError, DataDirectoryLocked
+from engine.core.errors import ConfigError, DataDirectoryLocked, OffbeatError, StoreBusy
 from engine.core.identity import format_instant
 from engine.store.access import refuse_strangers
-from engine.store.database import DATABASE_NAME, inspect, prepare, take_lock
+from engine.store.database import DATABASE_NAME, WAIT_SECONDS, inspect, prepare, take_lock
 from engine.store.master_key import master_key, remember_key
 
-LOCK_RETRY_SECONDS = 0.1
+RETRY_SECONDS = 0.1
 """How often a waiting engine looks again: short beside a container's replacement."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +47,12 @@ async def hold(
     `on_locked` is called before anything is touched; what it raises ends it. A keyless engine names
     its `sole_tenant` and is refused where others' schedules are. Raises the errors of the store.
     """
-    lock = await _lock(directory, timeout_seconds)
+    lock = await _patiently(timeout_seconds, DataDirectoryLocked, partial(take_lock, directory))
     try:
         on_locked()
         path = directory / DATABASE_NAME
-        is_new = not inspect(path)
-        if sole_tenant is not None and not is_new:
-            refuse_strangers(path, sole_tenant)
-        # The key comes first: killed before the journal is there, the directory is still new.
-        master = master_key(path, key_file, is_new=is_new)
-        prepare(path)
-        remember_key(path, master)
+        ready = partial(_make_ready, path, sole_tenant=sole_tenant, key_file=key_file)
+        master = await _patiently(WAIT_SECONDS, StoreBusy, ready)
     except BaseException:  # Whatever it was: the directory is free again.
         os.close(lock)
         raise
@@ -69,13 +68,26 @@ def refuse_earlier_clock(start_ms: int | None, last_ms: int) -> None:
         )
 
 
-async def _lock(directory: Path, timeout_seconds: float) -> int:
+def _make_ready(path: Path, *, sole_tenant: str | None, key_file: Path | None) -> bytes:
+    """The database, as far as it is not there yet; the master key. To be done again if cut off."""
+    is_new = not inspect(path, wait_seconds=0)
+    if sole_tenant is not None and not is_new:
+        refuse_strangers(path, sole_tenant)
+    # The key comes first: killed before the journal is there, the directory is still new.
+    master = master_key(path, key_file, is_new=is_new)
+    prepare(path)
+    remember_key(path, master)
+    return master
+
+
+async def _patiently(seconds: float, obstacle: type[OffbeatError], work: Callable[[], T]) -> T:
+    """What it returns once nobody is in the way; in pauses, so that a signal is heard meanwhile."""
     waited = 0.0
     while True:
         try:
-            return take_lock(directory)
-        except DataDirectoryLocked:
-            if waited >= timeout_seconds:
+            return work()
+        except obstacle:
+            if waited >= seconds:
                 raise
-        await asyncio.sleep(LOCK_RETRY_SECONDS)
-        waited += LOCK_RETRY_SECONDS
+        await asyncio.sleep(RETRY_SECONDS)
+        waited += RETRY_SECONDS

@@ -45,8 +45,8 @@ def read_master_key(path: Path) -> bytes:
 
 
 def remember_key(database: Path, key: bytes) -> None:
-    """Keep the fingerprint in a journal that has none."""
-    with refusing(database), closing(sqlite3.connect(database)) as db, db:
+    """Keep the fingerprint in a journal that has none. Raises `StoreBusy` at once."""
+    with refusing(database), closing(sqlite3.connect(database, timeout=0)) as db, db:
         db.execute(SQL["keep_key_fingerprint"], (_fingerprint(key),))
 
 

@@ -1,6 +1,9 @@
 """Stopping in order, and what the next life makes of what a stop or a kill left under way."""
 
 import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -55,6 +58,45 @@ def test_an_idle_engine_stops_at_once(engine: Engine) -> None:
     engine.start("--drain-timeout", "600")
     engine.stop()
     assert not engine.database.with_name("offbeat.db-wal").exists()
+
+
+@STOPS
+def test_an_engine_that_waits_for_the_directory_stops_at_once(
+    number: int, engine: Engine, make_engine: Callable[..., Engine]
+) -> None:
+    engine.start()
+    second = make_engine(log="second.log")
+    second.spawn("--lock-timeout", "600")
+    assert second.outlives(2)
+    second.signal(number)
+    assert (second.exit_code(), second.said()) == (0, "")
+    engine.stop()
+
+
+def test_an_engine_that_waits_for_its_database_stops_at_once(engine: Engine) -> None:
+    engine.start()
+    engine.stop()
+    with closing(sqlite3.connect(engine.database, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        engine.spawn()
+        assert engine.outlives(2)
+        engine.signal(signal.SIGTERM)
+        assert (engine.exit_code(), engine.said()) == (0, "")
+    engine.start()
+    engine.stop()
+
+
+def test_a_database_that_is_let_go_in_time_is_opened(engine: Engine) -> None:
+    engine.start()
+    engine.stop()
+    with closing(sqlite3.connect(engine.database, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        engine.spawn()
+        assert engine.outlives(1)
+    engine.wait_ready()
+    engine.stop()
 
 
 def test_open_event_streams_do_not_delay_a_stop(engine: Engine) -> None:
