@@ -48,7 +48,9 @@ class Waiting:
         self._yield_before_ms = 0
         self._wheel: Wheel[HeldRun] = Wheel(now_ms)
         self._due: deque[HeldRun] = deque()
-        self._held: dict[tuple[int, int], int] = {}
+        # Where each run is, whatever it was: an edit may give it another due time and another flow,
+        # and what is then met in the wheel or the queue and is not this very value has moved.
+        self._held: dict[tuple[int, int], HeldRun] = {}
         self._queue: FairQueue[HeldRun] = FairQueue(slots=slots, strangers=strangers)
         self._strangers = strangers
         self._flows: dict[int, Flow] = {}
@@ -168,15 +170,15 @@ class Waiting:
         """Take runs in, in order of due time; what goes beyond its flow's share spills."""
         share = self._room.flow_share
         for run in runs:
-            key = (run.scheduled_for_ms, run.schedule_row)
-            before = self._held.get(key)
-            if before == run.due_ms or self._spills(run, share):
+            before = self._held.get((run.scheduled_for_ms, run.schedule_row))
+            if (before is not None and _is_same_place(before, run)) or self._spills(run, share):
                 continue
-            self._held[key] = run.due_ms
-            if before is None:
-                self._room.enter(self._flows[run.flow_id])
+            if before is not None:
+                self._drop(before)
             gives_way = run.due_ms < self._yield_before_ms and run.rank == Class.FRESH
-            self._wheel.insert(run.due_ms, run._replace(rank=Class.RETRY) if gives_way else run)
+            held = run._replace(rank=Class.RETRY) if gives_way else run
+            self._enter(held)
+            self._wheel.insert(held.due_ms, held)
         self.on_hold()
 
     def retry(self, runs: Iterable[HeldRun]) -> None:
@@ -257,7 +259,7 @@ class Waiting:
         self._due.extend(self._wheel.advance(now_ms))
         for _ in range(min(len(self._due), DUE_AT_ONCE)):
             run = self._due.popleft()
-            if self._held.get((run.scheduled_for_ms, run.schedule_row)) == run.due_ms:
+            if self._is_held(run):
                 self._push(run)
         return bool(self._due)
 
@@ -277,22 +279,20 @@ class Waiting:
             if not found:
                 break
             for run, flow in found:
-                if self._held.get((run.scheduled_for_ms, run.schedule_row)) == run.due_ms:
+                if self._is_held(run):
                     self._drop(run)
                     taken.append(run)
-                else:
-                    self._queue.end(
-                        run, flow, None, now_ms
-                    )  # Moved meanwhile; its new place counts.
+                else:  # Moved meanwhile; its new place counts.
+                    self._queue.end(run, flow, None, now_ms)
         return taken
 
     def put_back(self, runs: Iterable[HeldRun], now_ms: int) -> None:
         """Undo a `take` whose claim did not happen."""
         for run in runs:
             self.withdraw(run, now_ms)
-            self._held[run.scheduled_for_ms, run.schedule_row] = run.due_ms
-            self._room.enter(self._flows[run.flow_id])
-            self._push(run)
+            if (run.scheduled_for_ms, run.schedule_row) not in self._held:  # Else it was read anew.
+                self._enter(run)
+                self._push(run)
 
     def wait_again(self, runs: Iterable[HeldRun], now_ms: int) -> None:
         """Undo a `take` of runs that are not due any more."""
@@ -347,8 +347,16 @@ class Waiting:
             priority=run.priority,
         )
 
+    def _is_held(self, run: HeldRun) -> bool:
+        return self._held.get((run.scheduled_for_ms, run.schedule_row)) is run
+
+    def _enter(self, run: HeldRun) -> None:
+        self._held[run.scheduled_for_ms, run.schedule_row] = run
+        self._room.enter(self._flows[run.flow_id])
+
     def _drop(self, run: HeldRun) -> None:
-        if self._held.pop((run.scheduled_for_ms, run.schedule_row), None) is not None:
+        if self._is_held(run):
+            del self._held[run.scheduled_for_ms, run.schedule_row]
             self._room.leave(self._flows[run.flow_id])
 
     def _spills(self, run: HeldRun, share: int) -> bool:
@@ -361,3 +369,7 @@ class Waiting:
         before = (run.due_ms, run.scheduled_for_ms, run.schedule_row - 1)
         self.spilled[run.flow_id] = before if spill is None else min(spill, before)
         return True
+
+
+def _is_same_place(one: HeldRun, other: HeldRun) -> bool:
+    return one.due_ms == other.due_ms and one.flow_id == other.flow_id

@@ -126,6 +126,19 @@ def test_a_retry_turned_away_while_its_flow_is_read_is_read_the_next_time() -> N
     assert len(waiting) == 1
 
 
+def test_a_run_that_is_read_again_while_its_claim_fails_is_held_once() -> None:
+    run, waiting = due_at(NOW_MS, 1), Waiting(NOW_MS, slots=1)
+    room = waiting.room
+    waiting.learn([FLOW])
+    waiting.hold([run])
+    waiting.advance(NOW_MS)
+    taken = waiting.take(0, 1)
+    waiting.hold([due_at(NOW_MS, 1)])
+    waiting.put_back(taken, 0)
+    waiting.advance(NOW_MS)
+    assert (waiting.take(0, 2), waiting.room) == ([run], room)
+
+
 def flows(first: int, last: int) -> list[FlowLimits]:
     return [replace(FLOW, flow_id=n, key=f"{n}.example:443") for n in range(first, last + 1)]
 

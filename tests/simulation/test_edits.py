@@ -112,6 +112,21 @@ def test_a_run_in_sight_gets_the_new_target(directory: Path) -> None:
     simulate(main, directory, "2026-11-30T11:59:00Z")
 
 
+def test_a_run_in_sight_gets_another_receiver_and_another_time_at_once(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "x", cron="0 12 * * *", jitter_seconds=0)
+            await world.until("2026-11-30T11:59:58Z")
+            target = {"url": "http://127.0.0.1:10/other"}
+            moved = await put(engine, "x", cron="0 12 * * *", jitter_seconds=3, target=target)
+            assert moved.definition.offset_ms == 2_903
+            await world.until("2026-11-30T12:01:00Z")
+        ((at_ms, request),) = world.ledger
+        assert (at_ms, request.url) == (parse_instant("2026-11-30T12:00:02.903Z"), target["url"])
+
+    simulate(main, directory, "2026-11-30T11:59:00Z")
+
+
 def test_deleted_and_made_again_it_is_the_same_schedule(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:
