@@ -117,7 +117,8 @@ def _read_cron(fields: Fields, schedule_id: str, faults: list[Fault]) -> Trigger
     if type(cron) is not str:
         fields.refuse("cron", 'write a cron expression as text, like "0 * * * *"')
         return None
-    timezone = fields.text(TIMEZONE) or "UTC"
+    timezone = fields.text(TIMEZONE)
+    timezone = "UTC" if timezone is None else timezone
     gap, fold = fields.choice(DST_GAP), fields.choice(DST_FOLD)
     try:
         if _HASHED.search(cron):

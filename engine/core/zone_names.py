@@ -14,6 +14,8 @@ from importlib import resources
 from engine.core.errors import Fault, Invalid
 
 NAME_LENGTH_MAX = 64  # Twice the longest name; bounds the work of finding a near one.
+ABBREVIATION_LENGTH_MAX = 4
+"""So short a name is an abbreviation, and what it looks like says nothing of what it means."""
 
 # What people write, and where the clock shows it.
 _ABBREVIATIONS = {
@@ -45,7 +47,9 @@ _ABBREVIATIONS = {
     "WEST": "Europe/Lisbon",
     "WET": "Europe/Lisbon",
 }
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])?0*(\d{1,2}?)(?::?([0-5]\d))?", re.ASCII | re.IGNORECASE)
+_OFFSET = re.compile(
+    r"Z|(?:UTC|GMT)?([+-])?0*(\d{1,2}?)(?::?([0-5]\d))?", re.ASCII | re.IGNORECASE
+)
 _POSIX = re.compile(r"([A-Z]{3,4})(?:[+-]?\d.*)?", re.ASCII | re.IGNORECASE)
 
 
@@ -78,9 +82,9 @@ def _advice(name: str) -> str:
     return f"{shown} is not an IANA time zone; write {near or 'a name such as Europe/Berlin'}"
 
 
-def _fixed_zone(sign: str | None, hours: str, minutes: str | None) -> str:
+def _fixed_zone(sign: str | None, hours: str | None, minutes: str | None) -> str:
     """The zone of a fixed offset. The sign in its name is the reverse: POSIX counts westwards."""
-    if int(hours) == 0 and int(minutes or 0) == 0:
+    if hours is None or (int(hours) == 0 and int(minutes or 0) == 0):
         return "UTC"
     if int(minutes or 0) or int(hours) > (12 if sign == "-" else 14):
         return "the place, such as Asia/Kolkata"
@@ -93,7 +97,7 @@ def _nearest(name: str) -> str | None:
     by_lower = {known.lower(): known for known in sorted(zone_names())}
     wanted = name.strip().lower().replace(" ", "_")
     cities = (lower for lower in by_lower if lower.rpartition("/")[2] == wanted)
-    near = (wanted if wanted in by_lower else next(cities, None)) or next(
-        iter(get_close_matches(wanted, by_lower, n=1)), None
-    )
+    near = wanted if wanted in by_lower else next(cities, None)
+    if near is None and len(wanted) > ABBREVIATION_LENGTH_MAX:
+        near = next(iter(get_close_matches(wanted, by_lower, n=1)), None)
     return by_lower[near] if near else None

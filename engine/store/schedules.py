@@ -137,12 +137,13 @@ def delete_complete(db: sqlite3.Connection, now_ms: int, limit: int) -> int:
 def trigger(
     db: sqlite3.Connection, public_id: str, now_ms: int, if_match: Condition
 ) -> tuple[Run, DueRun]:
-    """Plan a manual run at the next free millisecond that is not 000. Raises `NotFound`."""
-    check_revision(if_match, get(db, public_id).revision)
+    """Plan a manual run at the next free millisecond that is nobody's. Raises `NotFound`."""
+    schedule = get(db, public_id)
+    check_revision(if_match, schedule.revision)
     row = find_row(db, public_id)
     assert row is not None, "get() found it"
     for instant in range(now_ms, now_ms + MANUAL_MILLISECONDS_MAX):
-        if instant % 1_000 == 0:
+        if _is_a_triggers(schedule.definition.trigger, instant):
             continue
         key = {"scheduled_for": instant, "schedule_id": row["id"], "now": now_ms}
         if db.execute(SQL["plan_manual_run"], key).rowcount == 1:
@@ -161,6 +162,11 @@ def find_row(db: sqlite3.Connection, public_id: str) -> sqlite3.Row | None:
         return None
     (row,) = named_rows(db, SQL["get_schedule"], (public_id,))
     return row
+
+
+def _is_a_triggers(trigger: Trigger, instant_ms: int) -> bool:
+    """Whether a schedule may owe this instant: every whole second, or the one that `at` names."""
+    return instant_ms % 1_000 == 0 or trigger == AtTrigger(at_ms=instant_ms)
 
 
 def _store(

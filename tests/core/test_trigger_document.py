@@ -70,6 +70,7 @@ def test_a_phase_beyond_every_names_the_same_timetable():
         ({"cron": "0 0 30 2 *"}, "/cron", "never"),
         ({"cron": "0 * * * *", "timezone": "Europe/Berlim"}, "/timezone", "Europe/Berlin"),
         ({"cron": "0 * * * *", "timezone": 5}, "/timezone", "text"),
+        ({"cron": "0 * * * *", "timezone": ""}, "/timezone", "not an IANA time zone"),
         ({"cron": "0 * * * *", "dst_gap": "jump"}, "/dst_gap", '"shift", "skip"'),
         ({"cron": "0 * * * *", "dst_fold": True}, "/dst_fold", '"first", "both"'),
         ({"at": 5}, "/at", "text"),

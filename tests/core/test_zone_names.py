@@ -36,6 +36,11 @@ REFUSED = [
     ("+0100", "write Etc/GMT-1"),
     ("GMT+0", "write UTC"),
     ("-00:00", "write UTC"),
+    ("Z", "'Z' is an offset, not a zone; write UTC"),
+    ("NZDT", "write a name such as Europe/Berlin"),  # Not NZ, nor UCT for CLT: who knows?
+    ("CLT", "write a name such as Europe/Berlin"),
+    ("gb", "write GB"),
+    ("Rome", "write Europe/Rome"),
     ("UTC+5:30", "write the place, such as Asia/Kolkata"),
     ("-13", "write the place"),
     ("europe/berlin", "is not an IANA time zone; write Europe/Berlin"),

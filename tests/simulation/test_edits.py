@@ -348,6 +348,21 @@ def test_a_manual_run_goes_out_at_once_under_a_key_of_its_own(directory: Path) -
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
 
+def test_a_manual_run_leaves_the_instant_of_a_one_shot_to_its_own_run(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "once", at="2026-11-30T12:00:01.500Z", jitter_seconds=900)
+            await world.until("2026-11-30T12:00:01.500Z")
+            await engine.schedules.trigger("once")
+            await world.until("2026-11-30T12:15:01.500Z")
+        assert [(s.scheduled_for, s.trigger) for s in world.sent()] == [
+            ("2026-11-30T12:00:01.501Z", "manual"),
+            ("2026-11-30T12:00:01.500Z", "schedule"),
+        ]
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
 @pytest.mark.parametrize(
     ("at", "timezone", "fires"),
     [
