@@ -162,8 +162,9 @@ def _decorrelated_ms(policy: RetryPolicy, key: str, attempt: int) -> int:
         steps *= 2
 
 
-# Nine digits of seconds are thirty years; more is no wait that anybody means.
-_SECONDS = re.compile(r"[0-9]{1,9}")
+# Whoever means "not soon" writes 2**31 or the largest number there is (RFC 9111 §1.2.2), of 64 bits
+# at most.
+_SECONDS = re.compile(r"[0-9]{1,20}")
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH = f"(?P<month>{'|'.join(_MONTHS)})"

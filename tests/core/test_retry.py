@@ -156,6 +156,8 @@ def test_no_retry_starts_at_or_after_the_deadline() -> None:
         ("70", 70),
         ("71", 70),  # At most the longest wait (60 s) beyond the computed one (10 s).
         ("999999999", 70),
+        ("2147483648", 70),
+        ("18446744073709551615", 70),
         ("3", 10),  # Never earlier than computed.
         ("0", 10),
         ("Mon, 30 Nov 2026 12:00:40 GMT", 40),
