@@ -47,9 +47,7 @@ _ABBREVIATIONS = {
     "WEST": "Europe/Lisbon",
     "WET": "Europe/Lisbon",
 }
-_OFFSET = re.compile(
-    r"Z|(?:UTC|GMT)?([+-])?0*(\d{1,2}?)(?::?([0-5]\d))?", re.ASCII | re.IGNORECASE
-)
+_OFFSET = re.compile(r"Z|(?:UTC|GMT)?([+-])?0*(\d{1,2}?)(?::?([0-5]\d))?", re.ASCII | re.IGNORECASE)
 _POSIX = re.compile(r"([A-Z]{3,4})(?:[+-]?\d.*)?", re.ASCII | re.IGNORECASE)
 
 
