@@ -32,6 +32,10 @@ class BackfillStore(Protocol):
         """
         ...
 
+    async def flow_of(self, schedule_id: str) -> tuple[int, int | None]:
+        """The id of its flow, and the rate that the flow is limited to."""
+        ...
+
     async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
         """The occurrences without a run of a page after `after_ms`, and where the next begins."""
         ...
@@ -48,7 +52,9 @@ class BackfillStore(Protocol):
 
 
 class Held(Protocol):
-    """Where runs that are due anew are offered."""
+    """Where runs that are due anew are offered, and how fast flows are served."""
+
+    def pace_of(self, flow_id: int, *rates: int | None) -> int: ...
 
     def offer(self, runs: Iterable[DueRun]) -> None: ...
 
@@ -59,7 +65,7 @@ class Backfills:
     def __init__(
         self, clock: Clock, store: BackfillStore, held: Held, *, tenant: str, rate: int
     ) -> None:
-        """`rate`: of the token bucket, of which backfills are given half."""
+        """`rate`: of the token bucket. Backfills are given half of it, or of their flow's pace."""
         self._clock = clock
         self._store = store
         self._held = held
@@ -85,15 +91,17 @@ class Backfills:
         identity = identify(self._tenant, name)
         span = await self._store.span(identity, from_ms, to_ms, now_ms, if_match=if_match)
         gaps = instants = await self._gaps(span)
+        flow_id, flow_rate = await self._store.flow_of(identity)
+        rate = self._held.pace_of(flow_id, self._rate, flow_rate)
         if not dry_run:
-            instants = await self._plan(span, gaps, now_ms)
+            instants = await self._plan(span, gaps, now_ms, rate)
         done = Backfill()
         if instants:
             done = Backfill(
                 count=len(instants),
                 first_ms=instants[0],
                 last_ms=instants[-1],
-                spread_until_ms=now_ms + spread_ms(len(gaps), self._rate),
+                spread_until_ms=now_ms + spread_ms(len(gaps), rate),
             )
         if record is not None:
             await self._store.keep(record, done)
@@ -107,12 +115,12 @@ class Backfills:
             found += page
         return found
 
-    async def _plan(self, span: Span, gaps: Sequence[int], now_ms: int) -> list[int]:
+    async def _plan(self, span: Span, gaps: Sequence[int], now_ms: int, rate: int) -> list[int]:
         """Write the runs; the instants of those that no other call has planned meanwhile."""
         planned: list[int] = []
         for start in range(0, len(gaps), RUNS_PLANNED_MAX):
             part = range(start, min(start + RUNS_PLANNED_MAX, len(gaps)))
-            due = await self._store.plan(span, gaps, part, now_ms=now_ms, rate=self._rate)
+            due = await self._store.plan(span, gaps, part, now_ms=now_ms, rate=rate)
             self._held.offer(due)
             planned += [instant for _, instant, _ in due]
         return planned

@@ -22,7 +22,7 @@ from engine.core.errors import Unavailable
 from engine.core.flow import Flow
 from engine.core.reseeding import OVERDUE_MS, window_ms
 from engine.services.waiting import NOTHING
-from engine.store import Backlog, DueRun, Journal
+from engine.store import DueRun, Journal
 
 RETRY_SECONDS = 1.0
 """Before the journal is asked again after it could not be written."""
@@ -33,7 +33,7 @@ log = structlog.get_logger("offbeat.recovery")
 class Held(Protocol):
     """The flows and runs in memory."""
 
-    def knows(self, flow_id: int) -> bool: ...
+    def pace_of(self, flow_id: int, *rates: int | None) -> int: ...
 
     def flow(self, flow_id: int) -> Flow: ...
 
@@ -102,20 +102,13 @@ class Recovery:
         for backlog in backlogs:
             over_ms = window_ms(
                 backlog.runs,
-                self._rate_of(backlog),
+                self._held.pace_of(backlog.flow_id, self._rate, backlog.rate),
                 beside=total - backlog.runs,
                 bucket_rate=self._rate,
             )
             await self._spread(backlog.flow_id, shock, now_ms, over_ms)
             # From then on: what became due while the flow waited for its turn may have spilled.
             self._held.read_again(backlog.flow_id, shock.until_ms)
-
-    def _rate_of(self, backlog: Backlog) -> int:
-        rates = [self._rate, backlog.rate]
-        if self._held.knows(backlog.flow_id):
-            flow = self._held.flow(backlog.flow_id)
-            rates += [flow.effective_rate, flow.sustained]
-        return min(rate for rate in rates if rate is not None)
 
     async def _spread(self, flow_id: int, shock: _Shock, now_ms: int, over_ms: int) -> None:
         after: DueRun | None = NOTHING

@@ -129,6 +129,13 @@ class Waiting:
         """A flow that a held run or an attempt under way belongs to."""
         return self._flows[flow_id]
 
+    def pace_of(self, flow_id: int, *rates: int | None) -> int:
+        """The least of these rates, what a flow in memory is served at, and what it sustained."""
+        if flow_id in self._flows:
+            flow = self._flows[flow_id]
+            rates += (flow.effective_rate, flow.sustained)
+        return min(rate for rate in rates if rate is not None)
+
     def learn(self, flows: Iterable[FlowLimits]) -> None:
         """Take flows in, or the new limits of known ones."""
         for limits in flows:

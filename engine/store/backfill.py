@@ -35,6 +35,11 @@ class SqliteBackfills:
             lambda db: _span(db, schedule_id, from_ms, to_ms, now_ms=now_ms, if_match=if_match)
         )
 
+    async def flow_of(self, schedule_id: str) -> tuple[int, int | None]:
+        return await self._reader.read(
+            lambda db: db.execute(SQL["get_flow_of_schedule"], (schedule_id,)).fetchone()
+        )
+
     async def gaps(self, span: Span, after_ms: int) -> tuple[list[int], int | None]:
         return await self._reader.read(lambda db: _gaps(db, span, after_ms))
 

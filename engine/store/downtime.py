@@ -7,9 +7,12 @@ and every step may be repeated: runs are unique by key, counted ranges too.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import orjson
 
 from engine.core.missed import (
     ALL_WINDOW_SECONDS,
@@ -44,13 +47,18 @@ _NO_LIMIT = 10**12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stretch:
-    """A row of `downtime`: owed with after < fire_after <= until, and how far judging has come."""
+    """A row of `downtime`: owed with after < fire_after <= until, and how far judging has come.
+
+    What is caught up is spread over `spread_ms`; in a flow whose own limit asks for longer, over
+    what `slow_flows` has for its id.
+    """
 
     id: int
     after_ms: int
     until_ms: int
     resume_ms: int
     spread_ms: int
+    slow_flows: Mapping[int, int]
     timetable_id: int
     offset_ms: int
     schedule_row: int
@@ -73,12 +81,14 @@ def open_(db: sqlite3.Connection, watermark_ms: int, resume_ms: int, rate: int) 
     """Set the stretch since `watermark_ms` aside; the new watermark, at least ten seconds ago."""
     until_ms = max(watermark_ms, resume_ms - MISSED_AFTER_MS)
     stretch = _unseen(watermark_ms, resume_ms)
-    missed = sum(_weights(db, stretch))
+    weights = _weights(db, stretch)
+    over_ms = spread_ms(weights.total(), rate)
     values = {
         "after": stretch.after_ms,
         "until": stretch.until_ms,
         "resume": resume_ms,
-        "spread_ms": spread_ms(missed, rate),
+        "spread_ms": over_ms,
+        "slow_flows": orjson.dumps(_slow_flows(db, weights, over_ms)).decode(),
     }
     db.execute(SQL["open_downtime"], values)
     db.execute(
@@ -280,7 +290,7 @@ def _due(judged: _Judged, stretch: _Stretch, index: int, total: int, fire_after_
         index,
         total,
         resume_ms=stretch.resume_ms,
-        spread_ms=stretch.spread_ms,
+        spread_ms=stretch.slow_flows.get(judged.flow_id, stretch.spread_ms),
         fire_after_ms=fire_after_ms,
     )
 
@@ -292,16 +302,17 @@ def _stretch_of(row: Sequence[int]) -> _Stretch:
         until_ms=row[2],
         resume_ms=row[3],
         spread_ms=row[4],
-        timetable_id=row[5],
-        offset_ms=row[6],
-        schedule_row=row[7],
+        slow_flows=dict(orjson.loads(row[5])),
+        timetable_id=row[6],
+        offset_ms=row[7],
+        schedule_row=row[8],
     )
 
 
 def _unseen(watermark_ms: int, resume_ms: int) -> _Stretch:
     """Downtime that is no row yet, from the watermark to what is recent enough to be no miss."""
     until_ms = resume_ms - MISSED_AFTER_MS
-    return _stretch_of((0, watermark_ms, until_ms, resume_ms, SPREAD_MS_MIN, 0, -1, 0))
+    return _stretch_of((0, watermark_ms, until_ms, resume_ms, SPREAD_MS_MIN, "[]", 0, -1, 0))
 
 
 def _advance(
@@ -317,17 +328,19 @@ def _was_due(spec: str, stretch: _Stretch) -> bool:
     return first is not None and first <= stretch.until_ms
 
 
-def _weights(db: sqlite3.Connection, stretch: _Stretch) -> Iterator[int]:
-    """How many runs each timetable and the waiting rows will add; an upper bound, soon counted."""
+def _weights(db: sqlite3.Connection, stretch: _Stretch) -> Counter[int]:
+    """How many runs each flow may have to catch up, by its id: an upper bound, soon counted."""
+    weights: Counter[int] = Counter()
     page = {"after": stretch.after_ms, "until": stretch.until_ms, "limit": _MANY}
     for statement in ("list_missed_planned", "list_missed_at"):
-        yield len(db.execute(SQL[statement], page).fetchall())
+        weights.update(row[11] for row in db.execute(SQL[statement], page))
     for timetable_id, spec in db.execute(SQL["list_timetable_specs"]).fetchall():
         if _was_due(spec, stretch):
-            yield db.execute(SQL["count_caught_up_of_timetable"], (timetable_id,)).fetchone()[0]
+            once = db.execute(SQL["count_caught_up_of_timetable"], (timetable_id,))
+            weights.update(dict(once.fetchall()))
             for row in db.execute(SQL["list_caught_up_all"], (timetable_id,)).fetchall():
                 judged = _judged(db, row)
-                yield judge(
+                weights[judged.flow_id] += judge(
                     judged.owing,
                     "all",
                     judged.window_seconds,
@@ -335,6 +348,17 @@ def _weights(db: sqlite3.Connection, stretch: _Stretch) -> Iterator[int]:
                     until_ms=stretch.until_ms - judged.owing.offset_ms,
                     resume_ms=stretch.resume_ms,
                 ).run_count
+    return weights
+
+
+def _slow_flows(
+    db: sqlite3.Connection, weights: Counter[int], over_ms: int
+) -> list[tuple[int, int]]:
+    """Flows whose runs take longer than `over_ms` at half of their own rate, and how long."""
+    own = [
+        (flow, spread_ms(weights[flow], rate)) for flow, rate in db.execute(SQL["list_flow_rates"])
+    ]
+    return [(flow, ms) for flow, ms in own if ms > over_ms]
 
 
 _MANY = 1_000_000

@@ -11,7 +11,7 @@ from engine.app import Engine
 from engine.core.backfill import Backfill
 from engine.core.errors import Conflict, Invalid, NotFound
 from engine.core.identity import idempotency_key, parse_instant
-from engine.core.model import Pause
+from engine.core.model import Outcome, Pause
 from engine.store.backfill import SqliteBackfills
 from tests.simulation.world import MINUTE_MS, World, put, simulate
 
@@ -225,5 +225,41 @@ def test_runs_made_for_a_schedule_that_was_edited_meanwhile_are_refused(director
             await put(engine, "x", cron="30 * * * *")
             with pytest.raises(Conflict, match="changed meanwhile"):
                 await past.plan(span, [instant_ms], range(1), now_ms=now_ms, rate=1)
+
+    simulate(main, directory, START)
+
+
+def test_of_a_limited_flow_half_of_its_rate_is_given(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await engine.flows.put("slow", rate=2, parallelism=20, paused=False)
+            await put(engine, "x", every=60, jitter_seconds=0, flow_key="slow")
+        async with world.engine() as engine:  # Which has not heard of the flow yet.
+            begun_ms = world.clock.now_ms()
+            dry = await backfill(engine, "11:00:00", "12:00:00", dry_run=True)
+            done = await backfill(engine, "11:00:00", "12:00:00")
+            assert done == dry
+            assert done.spread_until_ms == begun_ms + 60_000  # 60 at one a second.
+            await world.clock.run_for(70_000)
+        late = [
+            at_ms - begun_ms for at_ms, r in world.ledger if ("X-Trigger", "backfill") in r.headers
+        ]
+        assert len(late) == 60
+        assert all(1_000 * i <= ms <= 1_000 * (i + 2) for i, ms in enumerate(late))
+
+    simulate(main, directory, START)
+
+
+def test_of_a_flow_whose_receiver_asks_for_less_half_of_what_it_gets_is_given(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        world.answer = lambda _: Outcome(name="http_error", status=429)
+        async with world.engine() as engine:
+            await put(engine, "x", every=1, jitter_seconds=0, retry={"max_attempts": 1})
+            await world.clock.run_for(5_000)
+            begun_ms = world.clock.now_ms()
+            done = await backfill(engine, "11:59:00", "12:00:00")
+            assert done.spread_until_ms == begun_ms + 120_000  # 60 at half of one a second.
 
     simulate(main, directory, START)

@@ -211,3 +211,39 @@ def test_a_complete_schedule_deletes_itself_although_its_last_occurrence_was_mis
         assert world.sent() == []
 
     simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+@pytest.mark.parametrize("how", ["process", "suspended"])
+def test_a_slow_flow_catches_up_at_half_of_its_rate_and_holds_up_no_other(
+    directory: Path, how: str
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await engine.flows.put("slow", rate=1, parallelism=20, paused=False)
+            for index in range(30):
+                await put(
+                    engine, f"one{index}", cron="0 * * * *", jitter_seconds=0, flow_key="slow"
+                )
+            await put(engine, "each", every=60, jitter_seconds=0, catch_up="all", flow_key="slow")
+            await put(engine, "fast", every=60, jitter_seconds=0, catch_up="all")
+            await world.until("2026-11-30T12:30:30Z")
+            world.clock.step(HOUR_MS)
+            if how == "suspended":
+                await world.clock.run_for(240_000)
+        if how == "process":
+            async with world.engine():
+                await world.clock.run_for(240_000)
+        caught_up = [s for s in world.sent() if s.trigger == "catch_up"]
+        fast = [s.at for s in caught_up if s.name == "fast"]
+        slow = [s.at for s in caught_up if s.name != "fast"]
+        assert (len(fast), len(slow)) == (60, 90)
+        assert max(fast) < "2026-11-30T13:30:41"
+        # 90 runs at half of one a second: three minutes, each schedule's evenly over all of them.
+        each = [s.at for s in caught_up if s.name == "each"]
+        assert all(
+            at >= f"2026-11-30T13:{30 + (30 + 3 * i) // 60}:{(30 + 3 * i) % 60:02d}"
+            for i, at in enumerate(each)
+        )
+        assert "2026-11-30T13:33:25" < max(slow) < "2026-11-30T13:33:36"
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")

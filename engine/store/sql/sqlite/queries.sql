@@ -419,6 +419,9 @@ SELECT id, tenant, key, rate, parallelism, paused, revision FROM flow WHERE id =
 -- name: intern_flow
 INSERT INTO flow (tenant, key) VALUES (:tenant, :key) ON CONFLICT DO UPDATE SET named = 1 RETURNING id;
 
+-- name: get_flow_of_schedule
+SELECT f.id, f.rate FROM schedule s JOIN flow f ON f.id = s.flow_id WHERE s.public_id = ?;
+
 -- name: count_unnamed_flows
 SELECT count(*) FROM flow INDEXED BY flow_unnamed_idx WHERE tenant = ? AND named = 0;
 
@@ -859,10 +862,11 @@ WHERE f.tenant = :tenant AND r.state IN ('planned', 'retry_wait') AND r.next_att
   AND r.next_attempt_at <= :now;
 
 -- name: open_downtime
-INSERT INTO downtime (after, until, resume, spread_ms) VALUES (:after, :until, :resume, :spread_ms);
+INSERT INTO downtime (after, until, resume, spread_ms, slow_flows)
+VALUES (:after, :until, :resume, :spread_ms, :slow_flows);
 
 -- name: list_downtime
-SELECT id, after, until, resume, spread_ms, timetable_id, offset_ms, schedule_id
+SELECT id, after, until, resume, spread_ms, slow_flows, timetable_id, offset_ms, schedule_id
 FROM downtime ORDER BY id;
 
 -- name: get_unjudged
@@ -877,9 +881,13 @@ WHERE id = :id;
 DELETE FROM downtime WHERE id = ?;
 
 -- name: count_caught_up_of_timetable
-SELECT count(*) FROM schedule INDEXED BY schedule_slice_idx
+SELECT flow_id, count(*) FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
-  AND catch_up <> 'skip';
+  AND catch_up <> 'skip'
+GROUP BY flow_id;
+
+-- name: list_flow_rates
+SELECT id, rate FROM flow WHERE rate IS NOT NULL;
 
 -- name: list_caught_up_all
 -- Schedules that run every missed occurrence weigh more than one run each.
