@@ -295,7 +295,7 @@ def _due(judged: _Judged, stretch: _Stretch, index: int, total: int, fire_after_
     )
 
 
-def _stretch_of(row: Sequence[int]) -> _Stretch:
+def _stretch_of(row: Sequence[Any]) -> _Stretch:
     return _Stretch(
         id=row[0],
         after_ms=row[1],
