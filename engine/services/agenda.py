@@ -32,8 +32,8 @@ class Agenda:
         self._heap: list[tuple[int, int, int]] = []
         self._open: dict[tuple[int, int], None] = {}
         self._behind: dict[int, int] = {}
-        self.learnt = 0
         self._offered: dict[int, int] = {}
+        self.learnt = 0
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -55,6 +55,7 @@ class Agenda:
             return
         entry.reach_ms = max(entry.reach_ms, known.reach_ms)
         since_ms = self._behind.get(known.timetable_id, watermark_ms)
+        self._offered.pop(known.timetable_id, None)  # A step under way does not reach so far.
         self._behind[known.timetable_id] = min(since_ms, watermark_ms)
         self._begin(entry, self._behind[known.timetable_id])
 

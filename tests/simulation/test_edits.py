@@ -55,24 +55,6 @@ def test_c35_the_same_put_again_changes_nothing(directory: Path) -> None:
     simulate(main, directory, "2026-11-30T11:00:00Z")
 
 
-@pytest.mark.parametrize("after_ms", [0, 1, 50, 999, 1_000, 1_001])
-def test_a_timetable_learnt_beside_a_planning_step_misses_nothing(
-    directory: Path, after_ms: int
-) -> None:
-    """At 0 ms the first step is under way: its slices do not know the timetable yet."""
-
-    async def main(world: World) -> None:
-        async with world.engine() as engine:
-            await world.clock.run_for(after_ms)
-            await put(engine, "each-second", every=1)
-            await world.clock.run_for(10_000)
-        seconds = [s.at for s in world.sent()]
-        first = 1 if after_ms < 500 else 2
-        assert seconds[:9] == [f"2026-11-30T12:00:{n + first:02d}Z" for n in range(9)]
-
-    simulate(main, directory, "2026-11-30T12:00:00.300Z")
-
-
 def test_an_edit_takes_effect_inside_the_lookahead(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:
