@@ -80,7 +80,10 @@ _CHANGES_OWN = {
 
 
 class JournalFailed(OffbeatError):
-    """The disk gave an error that leaves a commit unknown; only a restart reads the truth."""
+    """What came of a commit is unknown, by an error of the disk or since the engine stopped.
+
+    Only a restart reads the truth.
+    """
 
 
 @dataclass(slots=True, eq=False)
@@ -164,6 +167,11 @@ class Writer:
         except sqlite3.Error as error:
             self._throw_back(batch, error)
             return
+        except asyncio.CancelledError:
+            # The thread goes on with the batch, and nobody will be here to learn what came of it.
+            for pending in batch:
+                _settle(pending.result, JournalFailed("the engine stopped during the commit"))
+            raise
         if self.trouble and rows:  # A commit of nothing succeeds on a full disk, too.
             log.info("journal_writable_again")
             self.trouble = None
@@ -352,6 +360,7 @@ def _settle(future: asyncio.Future[Any], outcome: Any) -> None:
         return
     if isinstance(outcome, Exception):
         future.set_exception(outcome)
+        future.exception()  # A caller that went away meanwhile is no error to be logged.
     else:
         future.set_result(outcome)
 

@@ -95,6 +95,26 @@ async def test_a_checkpoint_waits_for_no_reader(tmp_path: Path, log_bytes: int) 
     assert specs(tmp_path)[-1] == "while the reader reads"
 
 
+async def test_whoever_waits_for_a_commit_when_the_writer_is_stopped_is_told(
+    tmp_path: Path,
+) -> None:
+    async with open_writer(tmp_path) as writer:
+        committing = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def change(db: sqlite3.Connection) -> int:
+            loop.call_soon_threadsafe(committing.set)
+            return insert("x")(db)
+
+        running = asyncio.create_task(writer.run())
+        waiting = asyncio.create_task(writer.submit(change))
+        await committing.wait()
+        running.cancel()
+        async with asyncio.timeout(BUSY_SECONDS):
+            with pytest.raises(JournalFailed, match="stopped during the commit"):
+                await waiting
+
+
 async def test_a_reader_neither_writes_nor_checkpoints(tmp_path: Path) -> None:
     async with open_writer(tmp_path):
         reader = Reader(tmp_path / "offbeat.db")
