@@ -136,10 +136,12 @@ class Engine:
             self.dispatcher.abandon()
 
     async def stop(self) -> None:
-        """Drain, and close."""
-        await self.drain()
-        await self._release()
-        self._state = "stopped"
+        """Drain, and close. Cancelled meanwhile, it drains no longer and closes all the same."""
+        try:
+            await self.drain()
+        finally:
+            await self._release()
+            self._state = "stopped"
 
     async def failed(self) -> None:
         """Wait until one of the loops fails, and raise its error."""

@@ -127,17 +127,22 @@ class Dispatcher:
         self._wake.set()
 
     async def run(self) -> None:
-        """Claim, sweep and record until `stop()`, then until everything is recorded."""
+        """Claim, sweep and record until `stop()`, then until everything is recorded.
+
+        However it ends, no delivery goes on without it.
+        """
         async with asyncio.TaskGroup() as group:
             recording = group.create_task(self._recorder.run())
             sweeping = group.create_task(self._sweep())
             try:
                 await self._claim_until_stopped()
+                await self._expire_late()
                 while self.inflight or self._recorder:
-                    await self._expire_late()
                     self._wake.clear()
                     await self._wake.wait()
+                    await self._expire_late()
             finally:
+                self.abandon()
                 recording.cancel()
                 sweeping.cancel()
 

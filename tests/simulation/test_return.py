@@ -1,5 +1,6 @@
 """The engine returns: what waited meanwhile is spread again (SPEC §8), in virtual time."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -53,6 +54,34 @@ def test_an_overdue_backlog_is_spread_over_twice_its_time_at_full_rate(directory
     start = "2026-11-30T12:00:00Z"
     first, second = (simulate(main, directory / name, start) for name in ("first", "second"))
     assert first == second
+
+
+def test_an_engine_that_is_cancelled_while_it_drains_leaves_nothing_behind(directory: Path) -> None:
+    """As under `asyncio.timeout` around a program that is being cancelled already."""
+
+    async def main(world: World) -> None:
+        began = asyncio.Event()
+
+        async def program() -> None:
+            async with world.engine() as engine:
+                await put(engine, "x", at="2026-11-30T12:00:10Z")
+                began.set()
+                await asyncio.Event().wait()
+
+        running = asyncio.create_task(program())
+        await began.wait()
+        await world.until("2026-11-30T12:00:11Z")
+        running.cancel()
+        await world.clock.run_for(100)  # It drains: the receiver takes 10 s.
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        async with world.engine():  # The directory is free again.
+            await world.until("2026-11-30T12:00:30Z")
+        assert [s.attempt for s in world.sent()] == [1, 2]
+
+    simulate(main, directory, "2026-11-30T12:00:00Z", delay_ms=lambda _: 10_000)
 
 
 def test_another_instant_of_return_is_another_phase(directory: Path) -> None:
