@@ -153,7 +153,8 @@ class Draft:
 class Schedule:
     """A stored schedule.
 
-    `counted_after_ms`: `max_runs` counts what is later (than creation or the last trigger change).
+    `counted_after_ms`: `max_runs` counts what is later (than creation or the last trigger
+    change, or than an edit before the first `start_at` had come).
     `owed_after_ms`: occurrences later than this are owed (that, or resumption).
     `last_owed_ms`: the occurrence after which `end_at` or `max_runs` ends it; None: no end.
     """

@@ -181,7 +181,7 @@ def _store(
     retriggered = previous is None or previous.definition.trigger != definition.trigger
     if retriggered:
         _refuse_past_instant(definition.trigger, now_ms)
-    counted_after_ms = now_ms if previous is None or retriggered else previous.counted_after_ms
+    counted_after_ms = _counted_after_ms(previous, retriggered, now_ms)
     pause = _pause(draft, previous, now_ms)
     resumed = previous is not None and previous.pause is not None and pause is None
     last_owed_ms = _last_owed_ms(definition, previous, retriggered, counted_after_ms)
@@ -281,6 +281,15 @@ def _has_other_rules(
     old = previous.definition
     rules = (definition.offset_ms, definition.start_at_ms, last_owed_ms)
     return rules != (old.offset_ms, old.start_at_ms, previous.last_owed_ms)
+
+
+def _counted_after_ms(previous: Schedule | None, retriggered: bool, now_ms: int) -> int:
+    """From where `max_runs` counts. What went by before `start_at` was owed by nobody."""
+    if previous is None or retriggered:
+        return now_ms
+    start_ms = previous.definition.start_at_ms
+    has_begun = start_ms is None or start_ms <= now_ms
+    return previous.counted_after_ms if has_begun else max(now_ms, previous.counted_after_ms)
 
 
 def _owed_after_ms(

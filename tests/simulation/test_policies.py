@@ -253,6 +253,23 @@ def test_max_runs_counts_skipped_occurrences(directory: Path) -> None:
     simulate(main, directory, "2026-11-30T12:00:30Z")
 
 
+def test_max_runs_counts_nothing_from_before_a_start_that_was_brought_forward(
+    directory: Path,
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            trigger = {"cron": "* * * * *", "jitter_seconds": 0, "max_runs": 2}
+            await put(engine, "x", **trigger, start_at="2026-11-30T12:30:00Z")
+            await world.until("2026-11-30T12:10:30Z")
+            await put(engine, "x", **trigger)
+            await world.until("2026-11-30T12:20:00Z")
+            await put(engine, "x", **trigger, start_at="2026-11-30T12:00:00Z")  # It has begun.
+            await world.until("2026-11-30T12:40:00Z")
+        assert [s.scheduled_for[14:16] for s in world.sent()] == ["11", "12"]
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
 def test_old_history_becomes_a_counted_range(directory: Path) -> None:
     async def main(world: World) -> None:
         async with world.engine() as engine:
