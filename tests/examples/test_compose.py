@@ -20,7 +20,8 @@ def services() -> dict:
 
 
 def test_it_builds_the_image_of_this_project(services):
-    assert (PLACE / services["offbeat"]["build"] / "Dockerfile").is_file()
+    for service in ("pod", "offbeat"):
+        assert (PLACE / services[service]["build"] / "Dockerfile").is_file()
 
 
 def test_it_sets_what_the_program_has_and_mounts_what_it_reads(services):
@@ -34,12 +35,18 @@ def test_it_sets_what_the_program_has_and_mounts_what_it_reads(services):
 
 
 def test_it_calls_the_application_whose_network_it_shares(services):
-    assert services["offbeat"]["network_mode"] == "service:app"
-    assert services["offbeat"]["depends_on"]["app"]["restart"] is True
-    (published,) = services["app"]["ports"]
+    (published,) = services["pod"]["ports"]
     for document in read_files((PLACE / "schedules").glob("*.toml")):
         url = urlsplit(read_schedule(document, tenant="default").definition.target.url)
         assert (url.hostname, str(url.port)) == ("127.0.0.1", split(published)[-1])
+
+
+def test_the_network_outlives_both_and_all_come_back(services):
+    assert "network_mode" not in services["pod"]
+    for member in ("app", "offbeat"):
+        assert services[member]["network_mode"] == "service:pod"
+        assert services[member]["depends_on"]["pod"]["restart"] is True
+    assert {service["restart"] for service in services.values()} == {"unless-stopped"}
 
 
 def test_it_is_closed_and_has_time_to_stop(services):
