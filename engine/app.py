@@ -148,7 +148,7 @@ class Engine:
         await asyncio.shield(self._loops.failure)
 
     def checks(self) -> dict[str, str | None]:
-        """What the engine needs to do its work, and why it has it not right now, or None."""
+        """For each thing that the engine needs, why it is missing now; None: it is there."""
         return checks_of(self._state, self.planner, self._writer, self.clock.now_ms())
 
     def unready(self) -> list[str]:

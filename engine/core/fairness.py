@@ -40,7 +40,7 @@ GUARANTEE = 5
 """One in so many is for the next class, while it waits (SPEC §8)."""
 
 FREE_TIMES = 7
-"""Slots of a tenant for each that is free: of 1,024, one alone leaves 128 for whoever comes."""
+"""Slots that a tenant may hold for each free one: of 1,024, one alone leaves 128 to newcomers."""
 
 PRIORITIES = 4
 """0 (first) to 3 (SPEC §4)."""

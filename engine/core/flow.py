@@ -30,8 +30,8 @@ PARALLELISM = 20
 second."""
 
 UNAVAILABLE_SHARE = 2
-"""So many times the answers 503 of the last one to two seconds make up the starts of as long, at
-least. From every fourth on, a receiver that refused an eighth at random was halved by chance again
+"""Answers 503 ask for less when every second start of the last one to two seconds, or more, ended
+with one. At every fourth, a receiver that refuses an eighth at random was halved by chance again
 and again."""
 
 FASTEST_REQUEST_MS = 20

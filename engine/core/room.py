@@ -2,8 +2,8 @@
 
 A flow may hold an equal part of the room and no more, so that one backlog cannot fill the room of
 another. Among strangers that is not enough: a tenant may have hundreds of flows and let them wait.
-There it may hold as many times what it leaves free as it may of slots (dynamic thresholds, see
-`fairness`), so that fresh runs of others always find a place.
+There it may hold at most `FREE_TIMES` what it leaves free, as it may of slots (dynamic thresholds,
+see `fairness`), so that fresh runs of others always find a place.
 """
 
 from collections import Counter

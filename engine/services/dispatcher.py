@@ -113,7 +113,7 @@ class Dispatcher:
 
     @property
     def lacks_slots(self) -> bool:
-        """Whether a run is due for which there is a token, and a slot if there is one."""
+        """Whether a due run has its token, so that all it can lack is a slot."""
         now_ms = self._clock.monotonic_ms()
         return self.tokens > len(self._claimed) and self._waiting.runnable(now_ms)
 
@@ -207,7 +207,7 @@ class Dispatcher:
                 pass
 
     async def _expire_late(self) -> None:
-        """The commit of a claim may wait for the disk, and deadlines go by meanwhile."""
+        """Take back claims whose deadline went by while their commit waited for the disk."""
         while self._late:
             late = self._late[:]
             try:

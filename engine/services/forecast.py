@@ -53,7 +53,7 @@ class HerdStore(Protocol):
     async def impatient(
         self, limits: Sequence[FlowLimit], *, wait_s: int, start_s: int, end_s: int
     ) -> list[Cohort]:
-        """Schedules that owe all of a span, of which a run that waits so long may expire."""
+        """Schedules that owe all of a span and whose runs may expire when they wait so long."""
         ...
 
     async def rejitter(

@@ -50,8 +50,6 @@ class Nodes:
     async def run(self) -> None:
         while True:
             await asyncio.sleep((LOOK_AT_MS - self._clock.now_ms()) % _MINUTE_MS / 1_000)
-            with suppress(
-                Unavailable
-            ):  # The next look may be lucky; until then the last one holds.
+            with suppress(Unavailable):  # The last look holds until the next.
                 self._rate_needed = await self._outlook.rate_needed()
             await asyncio.sleep(LOOK_SECONDS - _MINUTE_MS / 2_000)

@@ -93,7 +93,7 @@ class Planner:
         return recent and self.trouble is None
 
     def stall(self, now_ms: int) -> str | None:
-        """Why nothing is claimed, if that is since the planner takes too long over a step."""
+        """Why nothing is claimed, when the cause is a planning step that takes too long."""
         if self.trouble is not None or self._stepped_ms is None or self.is_current(now_ms):
             return None
         seconds = (now_ms - self._stepped_ms) // 1_000

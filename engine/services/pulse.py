@@ -16,8 +16,8 @@ class Pulse:
     def __init__(self, clock: Clock, figures: Figures) -> None:
         self._clock = clock
         self._figures = figures
-        self.on_beat: Callable[[int], None] = lambda late_ms: None
-        """Called ten times a second by a loop that is on time, with the ms that it is late."""
+        self.on_beat: Callable[[int], None] = lambda _late_ms: None
+        """Called at each beat with how late it is; a loop that is on time makes ten a second."""
 
     async def run(self) -> None:
         while True:

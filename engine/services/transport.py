@@ -92,7 +92,7 @@ class Transport(Protocol):
     """Sends requests: the seam between the dispatcher and the network."""
 
     async def send(self, request: HttpRequest) -> Outcome:
-        """Send once. Nothing times out here: whoever waits no longer cancels, and that closes the
+        """Send once. Nothing times out here: whoever stops waiting cancels, which closes the
         connection at once."""
         ...
 

@@ -42,8 +42,8 @@ class Waiting:
     def __init__(
         self, now_ms: int, *, slots: int, strangers: bool = False, capacity: int = RUNS_HELD_MAX
     ) -> None:
-        """`slots`: how many runs may be under way, `strangers`: of tenants that do not trust each
-        other; `capacity`: how many may be held."""
+        """`slots`: how many runs may be under way; `strangers`: whether tenants may be hostile to
+        each other; `capacity`: how many runs may be held."""
         self._room = Room(capacity, strangers=strangers)
         self._yield_before_ms = 0
         self._wheel: Wheel[HeldRun] = Wheel(now_ms)
@@ -161,7 +161,7 @@ class Waiting:
         self.on_hold()
 
     def forget_idle_flows(self) -> None:
-        """Look at some flows, the first first; drop those too many that have nothing to do.
+        """Look at some flows, in turn, and drop surplus ones that have nothing to do.
 
         Their limits are in their rows. Not while a page is read: it holds runs of known flows.
         """

@@ -32,7 +32,7 @@ class Waits:
         self._dry = Spells()
 
     def see(self, now_ms: int, *, is_dry: bool) -> int:
-        """Whether there is a run that lacks nothing but a token; for how long there was until now.
+        """Note whether a run lacks nothing but a token; for how many ms one has lacked it.
 
         `now_ms` is on the monotonic clock.
         """

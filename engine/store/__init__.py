@@ -109,7 +109,7 @@ class HeldRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowLimits:
-    """A flow's row: who it belongs to, what it may do."""
+    """A flow's row: whose it is and what it may do."""
 
     flow_id: int
     tenant: str
@@ -316,7 +316,7 @@ class Journal(Protocol):
         ...
 
     async def expire(self, claims: Sequence[Claim], now_ms: int) -> list[HeldRun]:
-        """Take attempts back that were not made in time: their runs have expired. As `end`."""
+        """Take back attempts that did not start in time: their runs expire. Due runs: as `end`."""
         ...
 
     async def end(self, ended: Sequence[Ended]) -> Recorded:
@@ -340,19 +340,19 @@ class Journal(Protocol):
         ...
 
     async def prune_old(self, before_ms: int) -> int:
-        """Turn runs of before then into counted ranges, drop revisions; how many rows went."""
+        """Turn older runs into counted ranges and drop old revisions; how many rows went."""
         ...
 
     async def count_excess(self, runs_max: int) -> dict[str, int]:
-        """How many runs which tenants hold too many, if all together hold more than that."""
+        """How many runs too many each tenant holds, if all together hold over `runs_max`."""
         ...
 
     async def prune_excess(
         self, after: RunKey, excess: Mapping[str, int]
     ) -> tuple[dict[str, int], RunKey | None]:
-        """Turn such runs behind a key, the oldest ones, into counted ranges.
+        """Turn the oldest of these runs after a key into counted ranges.
 
-        How many of each tenant went, and behind which key to go on; None at the end.
+        How many of each tenant's went, and the key after which to go on; None at the end.
         """
         ...
 

@@ -189,7 +189,7 @@ def impatient(
     *,
     tenant: str | None = None,
 ) -> list[Cohort]:
-    """Schedules that owe all of a span, of which a run that waits so long may expire."""
+    """Schedules that owe all of a span and whose runs may expire when they wait so long."""
     values = {"wait": wait_s * 1000, "tenant": tenant, **_span(start_s, end_s), **_flows(limits)}
     return [
         Cohort(

@@ -73,7 +73,7 @@ def find_run(
 
 
 def end_of(which: RunFilter) -> RunKey:
-    """The key before which what is asked for ends."""
+    """The key at which what is asked for ends; the run there is no part of it."""
     return (_END_OF_TIME if which.to_ms is None else which.to_ms), -1
 
 
@@ -114,14 +114,14 @@ def list_runs(
 
 
 def _named_for(which: RunFilter) -> str:
-    """What the statements are called that go through what is asked for, and the least besides."""
+    """The name of the statements that read the fewest other runs beside what is asked for."""
     if which.schedule_id is not None:
         return "runs_of_schedule"
     return "failed_runs" if which.state == State.FAILED else "runs"
 
 
 def _next_of_tenant(db: sqlite3.Connection, tenant: str, before: RunKey) -> RunKey | None:
-    """Pass over what is others', if the tenant has few schedules; None: nothing of it is left."""
+    """Leap over others' runs, if the tenant has few schedules; None: it has no run left there."""
     values = {"tenant": tenant, "before": before[0], "limit": LEAPT_SCHEDULES_MAX + 1}
     schedules, newest_ms = db.execute(SQL["newest_run_of_tenant"], values).fetchone()
     if schedules > LEAPT_SCHEDULES_MAX:

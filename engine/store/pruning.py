@@ -60,9 +60,9 @@ def census(db: sqlite3.Connection, runs_max: int) -> dict[str, int]:
 def prune_excess(
     db: sqlite3.Connection, after: RunKey, excess: Mapping[str, int]
 ) -> tuple[dict[str, int], RunKey | None]:
-    """Prune what some tenants hold too many of from the page of history behind a key.
+    """Prune runs of tenants that hold too many from the page of history after a key.
 
-    How many of each went, and behind which key to go on; None at the end.
+    How many of each tenant's went, and the key after which to go on; None at the end.
     """
     page = {"after": after[0], "after_id": after[1], "to": _END, "limit": LOOKED_AT_MAX}
     end: RunKey | None = db.execute(SQL["history_page_end"], page).fetchone()

@@ -29,7 +29,7 @@ from engine.store.writer import Writer, rehearse
 
 
 class SqliteSchedules:
-    """`store.ScheduleStore`."""
+    """`services.schedules.ScheduleStore`."""
 
     def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
@@ -188,7 +188,7 @@ class SqliteRuns:
 
 
 class SqliteFlows:
-    """`store.FlowStore`."""
+    """`services.flows.FlowStore`."""
 
     def __init__(self, writer: Writer, reader: Reads) -> None:
         self._writer = writer
