@@ -9,6 +9,7 @@ import re
 
 from engine.core.errors import Fault
 from engine.core.fields import FAULTS_MAX, member_pointer
+from engine.core.request import ENGINE_HEADERS
 
 HEADERS_MAX = 32
 """Headers of a target: the engine adds a dozen, and Apache httpd takes a hundred in all."""
@@ -35,13 +36,7 @@ RESERVED_NAMES = frozenset(
         "expect",
         "forwarded",
         "proxy",  # CGI makes HTTP_PROXY of it (CVE-2016-5385 and its kin).
-        "idempotency-key",
-        "x-scheduled-for",
-        "x-fire-after",
-        "x-schedule-id",
-        "x-schedule-name",
-        "x-attempt",
-        "x-trigger",
+        *map(str.lower, ENGINE_HEADERS),
     }
 )
 RESERVED_PREFIXES = ("proxy-", "x-forwarded-", "webhook-", "x-scheduler-")
