@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.dashboard.conftest import running_engine, screen_of
-from tests.end_to_end.processes import Engine
+from tests.end_to_end.processes import Engine, until
 
 ADMIN_KEY = "obk_admin_" + "0123456789abcdef" * 4
 
@@ -19,7 +20,8 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     key_file, settings = folder / "admin.key", folder / "offbeat.toml"
     key_file.write_text(ADMIN_KEY)
     key_file.chmod(0o600)
-    settings.write_text(f'[auth]\nadmin_key_file = "{key_file}"\n')
+    opened = '[egress]\nallow = ["127.0.0.1/32"]\n'
+    settings.write_text(f'[auth]\nadmin_key_file = "{key_file}"\n{opened}')
     with running_engine("--config", str(settings)) as engine:
         yield engine
 
@@ -66,6 +68,28 @@ def test_a_key_that_may_read_sees_the_forecast_without_the_nodes_figures(
         page.get_by_text("they need an admin key").wait_for()
         screen.show("schedules", "Schedules")
         expect(page.get_by_role("link", name="New schedule")).to_have_count(0)
+
+
+def test_a_key_that_may_read_is_offered_nothing_that_it_cannot_do(
+    browser: Browser, keyed: Engine, receiver: str
+):
+    keyed.key = ADMIN_KEY
+    keyed.put("refused", {"every": 86_400, "target": {"url": f"{receiver}/refused"}})
+    run = keyed.ask("POST", "/v1/schedules/refused:trigger", {}).document["id"]
+    until(lambda: keyed.ask("GET", f"/v1/runs/{run}").document["ended_at"], "it has failed")
+    with screen_of(browser, keyed) as screen:
+        page = screen.page
+        page.add_init_script(f"sessionStorage['offbeat-key'] = '{reading_key(keyed)}'")
+        for address, heading in (("new", "New"), ("schedules/refused/edit", "Edit refused")):
+            screen.show(address, heading)
+            page.get_by_text("takes a key of scope write").wait_for()
+            assert page.locator("main :is(form, button)").count() == 0
+        for address in ("failed", "flows", "schedules/refused", f"runs/{quote(run, safe='')}"):
+            screen.show(address, "")
+            page.locator("main table, main summary").first.wait_for()
+            buttons = page.locator("main button").all_inner_texts()
+            assert set(buttons) <= {"Copy as curl"}, address
+    keyed.ask("DELETE", "/v1/schedules/refused")
 
 
 def test_a_key_that_is_revoked_is_asked_for_again(browser: Browser, keyed: Engine):

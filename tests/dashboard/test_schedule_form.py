@@ -145,6 +145,24 @@ def test_what_would_be_refused_is_said_at_its_fields_and_not_in_the_console(
             expect(page.locator(f"[data-field={name}] .fault")).not_to_be_empty()
 
 
+def test_a_body_that_is_no_json_is_one_fault_among_the_others(
+    browser: Browser, empty_engine: Engine
+):
+    with screen_of(browser, empty_engine) as screen:
+        page = screen.show("new", "New schedule")
+        page.get_by_label("Cron expression").fill("61 * * * *")
+        page.get_by_label("Jitter, in seconds").fill("soon")
+        page.get_by_label("URL").fill("ftp://127.0.0.1/")
+        page.get_by_label("Body", exact=True).fill("{")
+        page.get_by_role("button", name="Create").click()
+        refused = "It was not saved: Cron expression, Jitter, in seconds, URL, Body."
+        page.get_by_text(refused).wait_for()
+        for name, words in (("jitter_seconds", "whole number"), ("body", "this is no JSON")):
+            expect(page.locator(f"[data-field={name}] .fault")).to_contain_text(words)
+        page.get_by_label("Cron expression").fill("1 * * * *")
+        page.get_by_text("It would be refused: Jitter, in seconds, URL, Body.").wait_for()
+
+
 def test_a_refused_address_is_marked_until_it_is_changed(browser: Browser, empty_engine: Engine):
     with screen_of(browser, empty_engine) as screen:
         page = screen.show("new", "New schedule")

@@ -183,18 +183,6 @@ def test_another_jitter_is_planned_and_nothing_is_saved(browser: Browser, engine
     assert engine.ask("GET", "/v1/schedules/report-00042").document == before
 
 
-def test_a_flows_limits_are_set(browser: Browser, engine: Engine, receiver: str):
-    engine.ask("POST", "/v1/schedules/report-00001:trigger", {})
-    host = receiver.removeprefix("http://")
-    with screen_of(browser, engine) as screen:
-        page = screen.show("flows", "Flows")
-        page.get_by_role("row", name=host).get_by_role("button", name="Limits").click()
-        page.get_by_label("Rate, attempts a second").fill("50")
-        page.get_by_role("button", name="Set").click()
-        page.get_by_role("row", name=host).get_by_text("50 /s").wait_for()
-    assert engine.ask("GET", f"/v1/flows/{host}").document["rate"] == 50
-
-
 def test_a_fault_is_shown_at_its_field(browser: Browser, engine: Engine):
     with screen_of(browser, engine) as screen:
         page = screen.show("new", "New schedule")
@@ -306,13 +294,6 @@ def test_who_is_slower_is_asked_before_anothers_change_is_lost(
         stored = answer.read().decode()
     assert '"json":{"id":12345678901234567890,"share":1.0}' in stored
     assert '"max_attempts":3' in stored
-
-
-def test_a_number_that_is_none_is_no_default(browser: Browser, engine: Engine):
-    with screen_of(browser, engine) as screen:
-        page = screen.show("new", "New schedule")
-        page.get_by_label("Jitter, in seconds").fill("soon")
-        page.get_by_text('write a whole number, not "soon"').first.wait_for()
 
 
 def test_a_dialog_is_closed_by_escape_and_the_slider_moved_by_keys(

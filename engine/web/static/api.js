@@ -14,8 +14,9 @@ const SECONDS_MAX = 30;
 export class Problem extends Error {
   constructor(status, document) {
     const faults = document.errors ?? [];
-    const where = ({ pointer, parameter }) => pointer ?? parameter;
-    const told = faults.map((fault) => `${where(fault)}: ${fault.detail}`).join("; ");
+    // Of a question's parameter it is told here; of a document's member a form tells at its field.
+    const words = ({ parameter, detail }) => (parameter ? `${parameter}: ${detail}` : detail);
+    const told = faults.map(words).join("; ");
     super(told || (document.detail ?? `the engine answered ${status}`));
     this.status = status;
     this.code = document.code ?? "";

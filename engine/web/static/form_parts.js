@@ -1,6 +1,6 @@
 // A form's fields. Each has a place for its hint and its fault, and is known by its member's name.
 
-import { h } from "./dom.js";
+import { fill, h } from "./dom.js";
 
 export function field(name, label, control, hint, kind = null) {
   control.setAttribute("aria-describedby", `about-${name}`);
@@ -68,3 +68,32 @@ export const choices = (name, legend, options, chosen) =>
       ),
     ),
   );
+
+/** What is wrong with a document, by field; what has no field by its pointer. */
+export const faultsBy = (element, errors) =>
+  new Map(errors.map(({ pointer = "", detail }) => [fieldOf(element, pointer), detail]));
+
+/** The field that a pointer is about: /target/headers/X-Team is the headers'. */
+function fieldOf(element, pointer) {
+  const parts = pointer.split("/").slice(1);
+  if (["json", "body_base64"].includes(parts[1])) return "body";
+  return parts.find((part) => part !== "target" && element.elements[part]) ?? pointer;
+}
+
+/** Mark the fields at fault and no others; the labels of those, and what has no field. */
+export function showFaults(element, faults) {
+  const rest = new Map(faults);
+  const labels = [];
+  for (const place of element.querySelectorAll(".field")) {
+    const detail = rest.get(place.dataset.field);
+    const control = place.querySelector("input, select, textarea");
+    fill(place.querySelector(".fault"), detail);
+    if (detail) {
+      labels.push(place.querySelector("label").textContent);
+      control.setAttribute("aria-invalid", "true");
+      control.closest("details")?.setAttribute("open", "");
+    } else control.removeAttribute("aria-invalid");
+    rest.delete(place.dataset.field);
+  }
+  return [...labels, ...[...rest].map(([pointer, detail]) => `${pointer} ${detail}`.trim())];
+}

@@ -5,12 +5,24 @@ import { indented } from "./json_text.js";
 
 /**
  * The text of the document that the form asks for, over what is stored (`old`). A JSON body goes into it
- * as it stands in its field: read and written again it would be another (json_text.js).
+ * as it stands in its field: read and written again it would be another (json_text.js). One that is no JSON
+ * is left out, so that the engine can judge the rest; `bodyFault` tells of it.
  */
 export function textOf(values, old = {}) {
   const { target, ...rest } = documentOf(values, old);
-  const body = values.content === "json" ? `,"json":${checked(values.body)}` : "";
+  const body = values.content === "json" && !bodyFault(values) ? `,"json":${values.body}` : "";
   return `${open(rest)},"target":${open(target)}${body}}}`;
+}
+
+/** What makes a JSON body none; null when nothing does. */
+export function bodyFault({ content, body }) {
+  if (content !== "json") return null;
+  try {
+    JSON.parse(body);
+    return null;
+  } catch (error) {
+    return `this is no JSON: ${error.message}`;
+  }
 }
 
 const open = (members) => JSON.stringify(members).slice(0, -1);
@@ -135,27 +147,9 @@ function split(line, separator) {
   return place < 0 ? [line, ""] : [line.slice(0, place).trim(), line.slice(place + 1).trim()];
 }
 
-function checked(text) {
-  try {
-    JSON.parse(text);
-    return text;
-  } catch (error) {
-    throw new BadField("body", `this is no JSON: ${error.message}`);
-  }
-}
-
-/** What cannot be read here already, and in which field. */
-export class BadField extends Error {
-  constructor(field, message) {
-    super(message);
-    this.field = field;
-  }
-}
-
-/** A field's whole number; null when it is empty. */
-function numberOf(values, name) {
+/** A field's whole number, or its text if it holds none: the engine says why not; null when it is empty. */
+export function numberOf(values, name) {
   const text = String(values[name] ?? "").trim();
   if (text === "") return null;
-  if (!/^-?\d{1,15}$/.test(text)) throw new BadField(name, `write a whole number, not "${text}"`);
-  return Number(text);
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
 }

@@ -2,16 +2,17 @@
 
 import { get, put, resource } from "../api.js";
 import { fill, h } from "../dom.js";
+import { check, faultsBy, field, input, showFaults } from "../form_parts.js";
 import { count } from "../format.js";
 import { refreshing } from "../live.js";
-import { mayWrite } from "../status.js";
 import { LABELLED, badge, button, empty, pager, panel, table, title } from "../parts.js";
+import { numberOf } from "../schedule_document.js";
+import { mayWrite } from "../status.js";
 
 const PAGE = 50;
 const DOORS = {
-  closed: "closed: lets all through",
-  open: "open: the target is down, one probe at a time",
-  probing: "probing: one run tries the target",
+  open: "the target is down: its runs wait, one at a time tries it",
+  probing: "one run tries whether the target is back",
 };
 
 export async function flows({ place, signal }) {
@@ -53,8 +54,9 @@ function listOf({ data, next_cursor: next }, said, refresh, turn, cursor) {
   const row = (flow) => [
     h("code", {}, flow.key),
     [
-      badge(flow.breaker, h("span", { title: DOORS[flow.breaker] }, flow.breaker)),
-      flow.paused && badge("paused"),
+      badge(flow.breaker),
+      flow.paused && [" ", badge("paused")],
+      DOORS[flow.breaker] && [" ", h("small", {}, DOORS[flow.breaker])],
     ],
     rateOf(flow),
     count(flow.parallelism),
@@ -76,58 +78,49 @@ function rateOf({ rate, effective_rate: effective }) {
 
 /** Ask for a flow's limits, and set them. */
 async function edit(flow, refresh) {
-  const rate = h("input", {
-    id: "rate",
-    inputmode: "numeric",
-    placeholder: "no limit",
-    value: flow.rate ?? "",
-  });
-  const parallelism = h("input", {
-    id: "parallelism",
-    inputmode: "numeric",
-    value: flow.parallelism,
-  });
-  const paused = h("input", { id: "paused", type: "checkbox", checked: flow.paused });
-  const fault = h("p", { class: "fault", role: "alert" });
+  const said = h("p", { class: "fault", role: "alert" });
   const dialog = h("dialog", { "aria-label": `Limits of ${flow.key}` });
-  const limits = () => ({
-    rate: rate.value ? Number(rate.value) : null,
-    parallelism: Number(parallelism.value),
-    paused: paused.checked,
-  });
   const save = async (event) => {
     event.preventDefault();
     try {
-      await put(resource("v1/flows", flow.key), limits(), {
+      await put(resource("v1/flows", flow.key), limitsOf(form), {
         headers: { "If-Match": `"${flow.revision}"` },
       });
       dialog.close();
       await refresh();
     } catch (error) {
-      fill(fault, error.message);
+      const where = showFaults(form, faultsBy(form, error.faults ?? []));
+      fill(said, where.length ? `Not set: ${where.join(", ")}.` : error.message);
+      form.querySelector("[aria-invalid]")?.focus();
     }
   };
-  const labelled = (id, text, control) =>
-    h("div", { class: "field" }, h("label", { for: id }, text), control);
-  fill(
-    dialog,
+  const number = (name, placeholder) => input(name, flow, { inputmode: "numeric", placeholder });
+  const form = h(
+    "form",
+    { class: "stack", onsubmit: save },
+    h("h2", {}, "Limits of ", h("code", {}, flow.key)),
+    field("rate", "Rate, attempts a second", number("rate", "no limit")),
+    field("parallelism", "Attempts under way at most", number("parallelism", "by default")),
+    check("paused", "Paused", "Its runs wait", flow.paused),
+    said,
     h(
-      "form",
-      { class: "stack", onsubmit: save },
-      h("h2", {}, "Limits of ", h("code", {}, flow.key)),
-      labelled("rate", "Rate, attempts a second", rate),
-      labelled("parallelism", "Attempts under way at most", parallelism),
-      h("label", { class: "row" }, paused, "Paused: its runs wait"),
-      fault,
-      h(
-        "div",
-        { class: "row" },
-        h("button", { class: "primary" }, "Set"),
-        h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
-      ),
+      "div",
+      { class: "row" },
+      h("button", { class: "primary" }, "Set"),
+      h("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
     ),
   );
+  fill(dialog, form);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+}
+
+function limitsOf({ elements }) {
+  const values = { rate: elements.rate.value, parallelism: elements.parallelism.value };
+  return {
+    rate: numberOf(values, "rate"),
+    parallelism: numberOf(values, "parallelism") ?? undefined,
+    paused: elements.paused.checked,
+  };
 }

@@ -2,9 +2,11 @@
 
 import { Problem, getWithBody, post, put, resource } from "../api.js";
 import { fill, h, link, pathTo } from "../dom.js";
+import { faultsBy, showFaults } from "../form_parts.js";
 import { clock, instant, offset } from "../format.js";
-import { button, panel, table, title } from "../parts.js";
-import { BadField, textOf, valuesOf } from "../schedule_document.js";
+import { button, empty, panel, table, title } from "../parts.js";
+import { bodyFault, textOf, valuesOf } from "../schedule_document.js";
+import { mayWrite } from "../status.js";
 import { offsetReason, triggerWords, wallClock } from "../trigger.js";
 import { ruleFields, targetFields, triggerFields } from "./schedule_fields.js";
 
@@ -21,6 +23,8 @@ const stored = (name, signal) => getWithBody(resource("v1/schedules", name), { s
 
 /** `old`: the schedule that is changed, `json` the text of its body; null makes a new one. */
 function form(place, signal, old, json) {
+  const heading = title(old ? `Edit ${old.name}` : "New schedule");
+  if (!mayWrite()) return fill(place, heading, readOnly());
   const values = valuesOf(old, json);
   const [preview, said] = [h("div", { role: "status" }), h("div", { role: "alert" })];
   const element = h("form", { class: "stack", novalidate: true });
@@ -47,11 +51,11 @@ function form(place, signal, old, json) {
       const text = textOf({ ...typed, url: typed.url || MADE_UP }, old ?? {});
       const found = await post("v1/schedules:preview", text, { signal });
       if (mine !== looks) return;
-      const faults = new Map([...refused, ...faultsBy(element, found.errors)]);
+      const faults = new Map([...refused, ...faultsOf(element, typed, found.errors)]);
       const where = showFaults(element, faults);
       fill(preview, found.schedule ? previewOf(found) : faultWords("It would be refused", where));
     } catch (error) {
-      if (!signal.aborted) fill(preview, faultWords("No answer yet", showError(element, error)));
+      if (!signal.aborted) fill(preview, faultWords("No answer yet", [error.message]));
     }
   };
   let timer = 0;
@@ -74,7 +78,7 @@ function form(place, signal, old, json) {
   });
   fill(
     place,
-    title(old ? `Edit ${old.name}` : "New schedule"),
+    heading,
     h(
       "div",
       { class: "form" },
@@ -85,6 +89,14 @@ function form(place, signal, old, json) {
   showKind(element);
   return look();
 }
+
+/** No form for whoever could not save what it holds. */
+const readOnly = () =>
+  empty(
+    "This key may only read",
+    h("p", { class: "quiet" }, "To make or change schedules takes a key of scope write."),
+    link(["schedules"], "Look at the schedules", { class: "button" }),
+  );
 
 const endOf = (old) =>
   h(
@@ -104,7 +116,8 @@ async function save(element, values, old, said) {
   try {
     const text = textOf(values, old ?? {});
     const { errors } = await post("v1/schedules:preview", text);
-    if (errors.length) return refuse(faultsBy(element, errors));
+    const faults = faultsOf(element, values, errors);
+    if (faults.size) return refuse(faults);
     const saved = old
       ? await put(resource("v1/schedules", old.name), text, {
           headers: { "If-Match": `"${old.revision}"` },
@@ -112,7 +125,6 @@ async function save(element, values, old, said) {
       : await post("v1/schedules", text);
     location.hash = pathTo("schedules", saved.name);
   } catch (error) {
-    if (error instanceof BadField) return refuse(new Map([[error.field, error.message]]));
     if (error instanceof Problem && error.faults.length)
       return refuse(faultsBy(element, error.faults));
     if (error instanceof Problem && error.status === 412)
@@ -173,43 +185,14 @@ function previewOf({ schedule, occurrences }) {
   );
 }
 
+/** What the engine finds wrong, and the body that it was not shown, by field. */
+function faultsOf(element, values, errors) {
+  const body = bodyFault(values);
+  return new Map([...faultsBy(element, errors), ...(body ? [["body", body]] : [])]);
+}
+
 /** "It was not saved: URL, Headers" */
 const faultWords = (what, where) => h("p", { class: "fault" }, `${what}: ${where.join(", ")}.`);
-
-/** What is wrong with a document, by field; what has no field by its pointer. */
-const faultsBy = (element, errors) =>
-  new Map(errors.map(({ pointer = "", detail }) => [fieldOf(element, pointer), detail]));
-
-/** The field that a pointer is about: /target/headers/X-Team is the headers'. */
-function fieldOf(element, pointer) {
-  const parts = pointer.split("/").slice(1);
-  if (["json", "body_base64"].includes(parts[1])) return "body";
-  return parts.find((part) => part !== "target" && element.elements[part]) ?? pointer;
-}
-
-/** What went wrong before there was an answer, at its field if it has one. */
-function showError(element, error) {
-  if (!(error instanceof BadField)) return [error.message];
-  return showFaults(element, new Map([[error.field, error.message]]));
-}
-
-/** Mark the fields at fault and no others; the labels of those, and what has no field. */
-function showFaults(element, faults) {
-  const rest = new Map(faults);
-  const labels = [];
-  for (const place of element.querySelectorAll(".field")) {
-    const detail = rest.get(place.dataset.field);
-    const control = place.querySelector("input, select, textarea");
-    fill(place.querySelector(".fault"), detail);
-    if (detail) {
-      labels.push(place.querySelector("label").textContent);
-      control.setAttribute("aria-invalid", "true");
-      control.closest("details")?.setAttribute("open", "");
-    } else control.removeAttribute("aria-invalid");
-    rest.delete(place.dataset.field);
-  }
-  return [...labels, ...[...rest].map(([pointer, detail]) => `${pointer} ${detail}`.trim())];
-}
 
 /** Show the fields of the trigger that is chosen. */
 function showKind(element) {
