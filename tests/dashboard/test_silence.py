@@ -39,7 +39,7 @@ def test_what_an_open_screen_shows_is_renewed_when_the_engine_is_back(
         page = screen.show("schedules/meanwhile", "meanwhile")
         screen.page.route("**/v1/**", lambda route: route.abort())
         page.get_by_text("The engine does not answer since").wait_for()
-        with page.expect_event("requestfailed", lambda request: "/runs" in request.url):
+        with page.expect_event("requestfailed", lambda request: "/meanwhile" in request.url):
             engine.ask("POST", "/v1/schedules/meanwhile:trigger", {})
         screen.page.unroute("**/v1/**")
         page.get_by_role("table", name="Runs, newest first").get_by_text("manual").wait_for()
@@ -57,3 +57,13 @@ def test_an_address_that_means_no_screen_is_said_to_be_none(
         page = screen.show(address, "There is no such page")
         page.locator("main").get_by_role("link", name="schedules").click()
         page.get_by_role("heading", level=1, name="Schedules").wait_for()
+
+
+@pytest.mark.parametrize("address", ["schedules/nobody", "runs/nobody"])
+def test_what_is_not_there_is_asked_for_once(browser: Browser, engine: Engine, address: str):
+    with screen_of(browser, engine) as screen:
+        page = screen.show(address, "Not there")
+        page.get_by_text("A schedule is gone when it is deleted").wait_for()
+        page.locator("main").get_by_role("link", name="schedules").wait_for()
+        assert ["404" in text for text in screen.said] == [True]  # The browser's own note.
+        screen.said.clear()

@@ -1,10 +1,11 @@
 """Whatever tenants and receivers write is shown as it was written, and nothing of it runs."""
 
+import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.dashboard.conftest import Screen, running_engine, screen_of
 from tests.dashboard.payloads import PAYLOADS
@@ -12,6 +13,11 @@ from tests.end_to_end.processes import Engine, until
 
 MADE = "main :is(script, img, svg, iframe, video, object, embed, style, math, base)"
 """What no screen has of its own."""
+
+UNSEEN = re.compile(
+    "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+"""What a page shows by nothing, or by the order of what is beside it."""
 
 
 def fields_of(payload: str, receiver: str) -> dict[str, dict[str, object]]:
@@ -86,6 +92,31 @@ def test_no_text_in_the_address_runs(browser: Browser, written: Engine):
 def test_a_broken_answer_is_told_in_its_own_words(browser: Browser, written: Engine):
     with screen_of(browser, written) as screen:
         screen.show("failed", "Failed runs").get_by_text("protocol error").first.wait_for()
+
+
+def test_what_is_unseen_or_turns_a_text_round_is_written_out(
+    browser: Browser, empty_engine: Engine, receiver: str
+):
+    hidden = "pay \u202e001\u2066 to\u200b me\x1b[2J"
+    body = f"אבג\tone\r\n{hidden}"
+    target = {"url": f"{receiver}/{quote(hidden, safe='')}", "body": body}
+    pause = {"paused": True, "pause_reason": hidden.replace("\x1b", "")}
+    empty_engine.put("unseen", {"every": 86_400, "target": target})
+    run = empty_engine.ask("POST", "/v1/schedules/unseen:trigger", {}).document["id"]
+    until(lambda: empty_engine.ask("GET", f"/v1/runs/{run}").document["ended_at"], "it has failed")
+    assert empty_engine.ask("PATCH", "/v1/schedules/unseen", pause).status == 200
+    shown = r"pay \u202e001\u2066 to\u200b me"
+    with screen_of(browser, empty_engine) as screen:
+        for address in ("schedules/unseen", f"runs/{quote(run, safe='')}"):
+            page = screen.show(address, "")
+            # What is sent, and why it rests or what was answered.
+            expect(page.get_by_text(shown)).to_have_count(2)
+            page.get_by_text("אבג\tone").wait_for()
+            assert UNSEEN.search(page.locator("main").inner_text()) is None
+            isolated = "[...document.querySelectorAll('main :is(a, bdi, code, small, span, pre)')]"
+            how = "of => getComputedStyle(of).unicodeBidi"
+            assert page.evaluate(f"{isolated}.map({how}).every((is) => is.startsWith('isolate'))")
+    empty_engine.ask("DELETE", "/v1/schedules/unseen")
 
 
 def look(screen: Screen, address: str) -> None:

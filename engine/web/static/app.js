@@ -55,12 +55,11 @@ function decoded(parts) {
 }
 
 function nowhere({ place }) {
-  fill(
-    place,
-    h("h1", {}, "There is no such page"),
-    h("p", { class: "lead" }, "Go on with the ", link(["schedules"], "schedules"), ", or a screen beside."),
-  );
+  fill(place, h("h1", {}, "There is no such page"), elsewhere());
 }
+
+const elsewhere = () =>
+  h("p", { class: "lead" }, "Go on with the ", link(["schedules"], "schedules"), ", or a screen beside.");
 
 async function show() {
   leaving.abort();
@@ -88,14 +87,22 @@ function explain(place, error) {
   if (error instanceof Problem && error.status === 401) return askForKey(place);
   isUnanswered = error instanceof Silence;
   showSilence();
-  const isMissing = error instanceof Problem && error.status === 404;
+  if (error instanceof Problem && error.status === 404) return missing(place);
   return fill(
     place,
-    h("h1", {}, isMissing ? "Not there" : isUnanswered ? "No answer" : "This did not work"),
+    h("h1", {}, isUnanswered ? "No answer" : "This did not work"),
     h("p", { class: "lead" }, error.message),
     h("div", {}, h("button", { onclick: show }, "Try again")),
   );
 }
+
+const missing = (place) =>
+  fill(
+    place,
+    h("h1", {}, "Not there"),
+    h("p", { class: "lead" }, "A schedule is gone when it is deleted, a run when its history ends."),
+    elsewhere(),
+  );
 
 function askForKey(place) {
   const isWrong = hasKey();

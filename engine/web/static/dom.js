@@ -1,5 +1,8 @@
 // Elements, made so that no text can become markup: strings end as text nodes, styles go through the
-// CSSOM (the policy allows no style attribute), and a link leads nowhere but into this page.
+// CSSOM (the policy allows no style attribute), and a link leads nowhere but into this page. Nor can a text
+// look like another: what would turn its order round or hide in it is written out, `\u202e`.
+
+const UNSEEN = /(?![\t\n]|\r\n)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\u200b\u2060\ufeff]/gu;
 
 /**
  * An element. `attributes` may hold listeners (`onclick`), `style` as an object, and booleans.
@@ -34,7 +37,7 @@ function set(element, name, value) {
   else if (name === "style") setStyles(element, value);
   else if (name === "value") element.value = value;
   else if (name === "href" && !/^(#|docs$)/.test(value)) throw new Error(`no link to ${value}`);
-  else element.setAttribute(name, value === true ? "" : value);
+  else element.setAttribute(name, value === true ? "" : visible(value));
 }
 
 function setStyles(element, styles) {
@@ -42,4 +45,6 @@ function setStyles(element, styles) {
 }
 
 const isShown = (child) => child !== null && child !== undefined && child !== false;
-const asNode = (child) => (child instanceof Node ? child : document.createTextNode(String(child)));
+const asNode = (child) => (child instanceof Node ? child : document.createTextNode(visible(child)));
+const visible = (text) =>
+  String(text).replace(UNSEEN, (unit) => `\\u${unit.charCodeAt().toString(16).padStart(4, "0")}`);

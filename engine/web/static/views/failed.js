@@ -92,7 +92,7 @@ const errorWords = (group) =>
 function whyWords({ reason, error, outcome }) {
   const why = reasonWords(reason);
   const capital = why.charAt(0).toUpperCase() + why.slice(1);
-  return outcome === "http_error" || !error ? `${capital}.` : `${capital}: ${error}.`;
+  return outcome === "http_error" || !error ? `${capital}.` : [`${capital}: `, h("bdi", {}, error), "."];
 }
 
 /** Send a group again: how many that are is counted first, and said. */

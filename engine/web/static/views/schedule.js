@@ -38,8 +38,8 @@ export async function schedule({ place, about: name, signal }) {
   let cursor = null;
   const refresh = async () => {
     const at = (rest) => resource("v1/schedules", name, rest);
-    const [[found, json], occurrences, runs] = await Promise.all([
-      getWithBody(at(""), { signal }),
+    const [found, json] = await getWithBody(at(""), { signal }); // Of none nothing more is asked.
+    const [occurrences, runs] = await Promise.all([
       get(at("/occurrences"), { limit: SHOWN_NEXT }, { signal }),
       get(at("/runs"), { limit: SHOWN_RUNS, cursor }, { signal }),
     ]);
@@ -109,7 +109,7 @@ function headOf(found, said, refresh) {
 
 function pausedWords({ pause_reason: reason, paused_until: until }) {
   const end = until ? `until ${instant(until)} UTC` : "until somebody resumes it";
-  return `Paused${reason ? `: ${reason}` : ""}, ${end}.`;
+  return ["Paused", reason && [": ", h("bdi", {}, reason)], `, ${end}.`];
 }
 
 function runsOf({ data, next_cursor: next }, cursor, turn) {
