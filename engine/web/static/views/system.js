@@ -85,7 +85,7 @@ function readyOf({ ready, checks }) {
       "Readiness ",
       badge(ready ? "met" : "missed", ready ? "ready" : "not ready"),
     ),
-    table("Checks", ["Check", "State", "What is wrong"], checks.map(row), LABELLED),
+    table("Checks", ["Check", "State", "What is wrong"], checks.map(row)),
   );
 }
 
