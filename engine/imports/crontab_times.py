@@ -1,9 +1,10 @@
 """The times of a crontab: the grammar is crond's own, less what no crond ever ran.
 
-The engine reads more than crond (calendar forms, a week that ends with `sun`), and crond knows its
-nicknames in small letters alone. A line that crond refused is no job that somebody misses; what is
-imported of it would be a new one. `n/m` is doubtful instead: some read it from n to the field's
-end, Debian's cron and cronie refuse it, and old ones read n alone.
+The engine reads more than crond (calendar forms), and crond knows its nicknames in small letters
+alone. A line that crond refused is no job that somebody misses; what is imported of it would be a
+new one. Of two forms it depends on the crond, so they are taken over and doubted. `fri-sun` ends
+with Sunday to cronie alone. `n/m` goes from n to the field's end to some; Debian's cron and cronie
+refuse it, and old ones read n alone.
 
 Sources: `get_range` and `get_number` of cronie, Debian's cron and FreeBSD's; crontab(5) of each
 """
@@ -31,14 +32,14 @@ def check_times(cron: str, *, timezone: str) -> None:
         )
     if cron.startswith("@") and cron not in NICKNAMES:
         raise NotPlain(f"crond knows {cron.lower()} in small letters alone")
-    if _TO_SUNDAY.search(cron):
-        raise NotPlain("sun is 0 to crond, which never ran a range that ends there; write 7")
 
 
 def time_doubts(cron: str) -> Iterator[str]:
     """What one crond reads and another does not."""
     if _STEPPED.search(cron):
         yield "n/m is read as from n to the end, by m; many a crond refuses it, or reads n alone"
+    if _TO_SUNDAY.search(cron):
+        yield "a range to sun ends the week, as in cronie; to other cronds sun is 0, before all"
 
 
 # FreeBSD's @every_minute and @600; Go's @every.

@@ -214,7 +214,7 @@ def test_a_line_that_no_schedule_can_say_is_refused_with_its_reason(line: str, r
 
 
 def test_times_that_crond_does_not_read_are_refused_and_doubtful_ones_noted():
-    result = read("0 9 * * sat-sun a\n5/15 * * * * a\n0 9 * * 6-7 a\\\\\n", target=RUNNER)
+    result = read("0 9 ? * 6 a\n5/15 * * * * a\n0 9 * * 6-7 a\\\\\n", target=RUNNER)
     assert [lines for lines, _ in refusals(result)] == [(1,)]
     assert [each.line for each in result.schedules] == [2, 3]
     assert [note.lines for note in result.notes if note.lines] == [(2,)]

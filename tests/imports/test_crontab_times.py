@@ -35,8 +35,6 @@ def test_what_every_crond_runs_is_taken_over_without_a_word(cron: str):
         ("@every_minute", "@every_minute is an interval"),
         ("@600", "@600 is an interval"),
         ("@Daily", "crond knows @daily in small letters alone"),
-        ("0 5 * * sat-sun", "sun is 0 to crond, which never ran a range that ends there; write 7"),
-        ("0 5 * * 1,5-Sun/2", "sun is 0 to crond"),
         ("0 9 * * 1#2", "crond knows no L, W, # or ?"),
         ("0 9 * * 5L", "crond knows no L, W, # or ?"),
         ("0 9 15W * *", "crond knows no L, W, # or ?"),
@@ -61,3 +59,10 @@ def test_a_step_behind_one_number_is_read_and_doubted(cron: str):
     check_times(cron, timezone="UTC")
     [doubt] = time_doubts(cron)
     assert doubt.startswith("n/m is read as from n to the end, by m; many a crond refuses it")
+
+
+@pytest.mark.parametrize("cron", ["0 5 * * sat-sun", "0 5 * * 1,5-Sun"])
+def test_a_range_to_sunday_by_name_is_read_as_in_cronie_and_doubted(cron: str):
+    check_times(cron, timezone="UTC")
+    [doubt] = time_doubts(cron)
+    assert doubt.startswith("a range to sun ends the week, as in cronie; to other cronds")
