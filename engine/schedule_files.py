@@ -22,6 +22,7 @@ from typing import Any
 from engine.core.errors import Fault, Invalid, Malformed
 from engine.core.fields import unknown_name
 from engine.core.json_text import DEPTH_MAX, exact_float
+from engine.core.schedule_members import SCHEDULE
 from engine.core.yaml_text import parse_yaml
 
 STDIN = Path("-")
@@ -83,7 +84,17 @@ def _schedules(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise Malformed(f"{name} is not a table")
         if document.get("name", name) != name:
             raise Malformed(f"{name} calls itself {document['name']}")
-        yield name, {"name": name, **_plain(document)}
+        plain = _plain(document)
+        if path.suffix == ".toml" and (inner := _inner_table(plain)):
+            dotted = f"{name}.{inner}"
+            raise Malformed(f'a name with dots wants quotes, or is no name: [schedules."{dotted}"]')
+        yield name, {"name": name, **plain}
+
+
+def _inner_table(document: dict[str, Any]) -> str | None:
+    """A table in a schedule's that no schedule has: to TOML, dots are steps into tables."""
+    tables = (key for key, value in document.items() if isinstance(value, dict))
+    return next((key for key in tables if key not in SCHEDULE.names), None)
 
 
 def _table(content: Any) -> dict[str, Any]:

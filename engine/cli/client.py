@@ -150,7 +150,9 @@ class Client:
             text = self._send(
                 "POST", "/v1/schedules:batch", query, headers, BytesIO(lines), advance=advance
             )
-        return [_json(line) for line in text.splitlines()]
+        names = [document["name"] for document in documents]  # The answer leaves out long ones.
+        answers = zip(map(_json, text.splitlines()), names, strict=True)
+        return [answer | {"name": name} for answer, name in answers]
 
     def _send(
         self,
@@ -244,6 +246,11 @@ def schedule_path(name: str, action: str = "") -> str:
     return f"/v1/schedules/{quote(name, safe='')}{action}"
 
 
+def run_path(run: str, action: str = "") -> str:
+    """The address of a run, or of something to do with it (`:cancel`)."""
+    return f"/v1/runs/{quote(run, safe='@:')}{action}"
+
+
 def _read_address(server: str) -> tuple[str, Path | None]:
     """What paths are appended to, and the socket if it is one. Raises ValueError."""
     if server.startswith("unix:"):
@@ -286,7 +293,7 @@ def _error(status: int, text: str) -> OffbeatError:
     match status:
         case 400 | 413 | 415 | 422:
             return Invalid(*(faults_of(errors) or (Fault("", detail),)))
-        case 401:
+        case 401 | 403:
             return OffbeatError(f"{detail} (--key-file FILE, or OFFBEAT_KEY)")
         case 404:
             return NotFound(detail)

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from engine.cli.client import Client, schedule_path
+from engine.cli.client import Client, run_path, schedule_path
 from engine.cli.delay_bars import waterfall
-from engine.cli.offered_names import schedule_names
+from engine.cli.offered_names import meant, schedule_names
 from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import local_time, show_json, show_sentence, talk
 from engine.cli.reasons import about_bounds, about_clocks, about_offset
@@ -43,9 +43,13 @@ MANUAL = "a manual run: asked for at this instant, without jitter"
 @server
 @output
 def command(*, name: str, at_ms: int | None, server: Server, form: str) -> None:
-    """Say when the schedule NAME will fire, or did, and why then."""
+    """Say when the schedule NAME will fire, or did, and why then. A run's id will do as well."""
     with Client(server) as client:
-        document = client.get(schedule_path(name))
+        if "@" in name and at_ms is None:  # As no name of a schedule has.
+            run = client.get(run_path(name))
+            name, at_ms = run["schedule_name"], parse_instant(run["scheduled_for"])
+        with meant(client, name):
+            document = client.get(schedule_path(name))
         planned_ms, found = _occurrence(client, document, at_ms)
     explanation = _explain(document, planned_ms, found)
     if form == "json":
@@ -77,7 +81,7 @@ def _occurrence(
 
 def _run(client: Client, document: dict[str, Any], planned_ms: int) -> _Found:
     try:
-        run: dict[str, Any] = client.get(f"/v1/runs/{document['id']}@{format_instant(planned_ms)}")
+        run: dict[str, Any] = client.get(run_path(f"{document['id']}@{format_instant(planned_ms)}"))
     except NotFound as error:
         return str(error)
     return run

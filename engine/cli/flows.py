@@ -50,7 +50,7 @@ def limit(
     server: Server,
     form: str,
 ) -> None:
-    """Set the limits of the flow KEY; what is left out becomes the default."""
+    """Set the limits of the flow KEY. What is left out becomes the default."""
     body = {"rate": rate, "parallelism": parallelism, "paused": paused}
     with Client(server) as client:
         path, if_match = f"/v1/flows/{quote(key, safe='')}", NOTHING if new else None

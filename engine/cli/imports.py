@@ -141,7 +141,7 @@ def kubernetes(
     server: Server,
     form: str,
 ) -> int:
-    """Read the CronJobs in each FILE (YAML or JSON; - for standard input).
+    """Read the CronJobs in each FILE. YAML or JSON; - for standard input.
 
     On stdout: the schedules, with -o json as a file for `offbeat apply`. On stderr: every CronJob
     that became none, with the reason, and whatever means something else afterwards. Exit code 1

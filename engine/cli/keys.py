@@ -49,7 +49,7 @@ def create(*, tenant: str, scope: str, name: str | None, server: Server, form: s
 @server
 @output
 def list_all(*, server: Server, form: str) -> None:
-    """List all keys by id, without their secrets; the operator's own file is not among them."""
+    """List all keys by id, without their secrets. The operator's own file is not among them."""
     with Client(server) as client:
         documents = list(client.rows("/v1/keys"))
     if form == "json":

@@ -35,7 +35,7 @@ def set_target(*, url: str, server: Server, form: str) -> None:
 @server
 @output
 def show(*, server: Server, form: str) -> None:
-    """Show where notices go; `offbeat runs --schedule SCHEDULE_ID` lists them."""
+    """Show where notices go. `offbeat runs --schedule SCHEDULE_ID` lists them."""
     with Client(server) as client:
         _show(form, client.call("GET", _PATH))
 

@@ -1,4 +1,4 @@
-"""The names that a shell offers behind Tab: those of the schedules that an engine has.
+"""The names of an engine's schedules, for whoever types one: behind Tab, and after a wrong one.
 
 Somebody who presses Tab waits for the shell, and wants to hear of nothing but names. So there is
 half a second for all of it, and whatever prevents an answer is no answer: no engine, no key, none
@@ -8,10 +8,14 @@ would hold this process in a thread that it waits for before it exits.
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
 
 import click
 
 from engine.cli.client import PAGE_ROWS, Client
+from engine.core.errors import NotFound
 
 WAIT_SECONDS = 0.5
 """For names, from Tab on: longer, and a shell seems to hang."""
@@ -32,6 +36,22 @@ def schedule_names(context: click.Context, _: click.Parameter, incomplete: str) 
         return []
     finally:
         _give_up_after(0)
+
+
+@contextmanager
+def meant(client: Client, name: str | None) -> Iterator[None]:
+    """Where a schedule is asked for, or perhaps one: of one that is not there, NotFound names the
+    nearest that begins alike."""
+    try:
+        yield
+    except NotFound as error:
+        if name is None:
+            raise
+        alike = client.get("/v1/schedules", q=name[:1], limit=PAGE_ROWS)["data"]
+        near = get_close_matches(name, [row["name"] for row in alike], 1)
+        if not near:
+            raise
+        raise NotFound(f"there is no schedule {name}: did you mean {near[0]}?") from error
 
 
 def _give_up_after(seconds: float) -> None:

@@ -100,7 +100,7 @@ def execute(arguments: Sequence[str]) -> int:
         return 2
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "offbeat"
-        return _say(f"{_one_line(error.format_message())} (see {path} --help)", 2)
+        return _say(f"{_usage(error)} (see {path} --help)", 2)
     except click.ClickException as error:
         return _say(_one_line(error.format_message()), 2)
     except OffbeatError as error:
@@ -155,6 +155,15 @@ def _color() -> bool | None:
     """False: no styles, as somebody wants (no-color.org) or a terminal knows none; None: where
     there is a terminal."""
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
+
+
+def _usage(error: click.UsageError) -> str:
+    """What click says; of --json, as many programs have it, what this one has."""
+    said = error.format_message()
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--json" and error.ctx:
+        own = {name for parameter in error.ctx.command.params for name in parameter.opts}
+        said += " Did you mean '-o json'?" if "-o" in own else ""
+    return _one_line(said)
 
 
 def _say(sentence: str, code: int) -> int:

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 from typing import Any, TypeVar, get_args, get_type_hints
-from urllib.parse import quote
 
 import click
 
-from engine.cli.client import Client
+from engine.cli.client import Client, run_path, schedule_path
 from engine.cli.following import Following, json_line, show_line
-from engine.cli.offered_names import schedule_names
+from engine.cli.offered_names import meant, schedule_names
 from engine.cli.options import Server, example, identifier, instant, output, server
 from engine.cli.output import show_documents, show_json, show_table, talk
 from engine.cli.progress import progress
 from engine.core.identity import format_instant
 from engine.core.model import Outcome, State
 from engine.core.retry import GiveUp
+from engine.core.schedule_members import is_name
 
 LIMIT_MAX = 100_000  # Beyond this, ask by schedule or by state.
 _COLUMNS = (
@@ -79,10 +79,14 @@ def command(
         return
     with Client(server) as client:
         rows = list(client.rows("/v1/runs", limit=limit, schedule=schedule, state=state))
+        if not rows:  # One that is deleted may have runs.
+            _check_schedule(client, schedule)
     if form == "json":
         show_json(rows)
     else:
         show_documents(_COLUMNS, rows, client.now_ms)
+    if not rows:
+        talk("no run is so" if schedule or state else "no runs yet")
 
 
 def _follow(
@@ -91,9 +95,17 @@ def _follow(
     """Until it is interrupted."""
     columns = _COLUMNS[:-1]
     with Client(server) as client:
+        _check_schedule(client, schedule)
         for row in Following(client, schedule=schedule, limit=limit).rows():
             if state in (None, row["state"]):
                 click.echo(json_line(row) if form == "json" else show_line(row, columns))
+
+
+def _check_schedule(client: Client, name: str | None) -> None:
+    """Raises NotFound for a name that no schedule has. An id may be of one that is gone."""
+    if name is not None and is_name(name):
+        with meant(client, name):
+            client.get(schedule_path(name))
 
 
 @command.command(
@@ -106,9 +118,9 @@ def _follow(
 @server
 @output
 def cancel(*, run: str, server: Server, form: str) -> None:
-    """Cancel the run ID; an attempt under way is not broken off, and no other follows it."""
+    """Cancel the run ID. An attempt under way is not broken off, and no other follows it."""
     with Client(server) as client:
-        document = client.call("POST", _path(run, ":cancel"))
+        document = client.call("POST", run_path(run, ":cancel"))
     if form == "json":
         show_json(document)
     ends = "when its attempt ends" if document["state"] == State.ATTEMPTING else "now"
@@ -174,14 +186,14 @@ def _label(text: str) -> tuple[str, str]:
 @server
 @output
 def replay(*, run: str | None, failed: bool, server: Server, form: str, **which: Any) -> None:
-    """Send the run ID again, or all failed ones that are meant, spread over a while."""
+    """Send the run ID again, or all failed ones that are meant. Many are spread over a while."""
     if run is None:
         _settle("replay", server, form, failed=failed, **which)
         return
     if failed or any(which.values()):
         raise click.UsageError("write the ID of one run, or --failed and which ones: not both")
     with Client(server) as client:
-        document = client.call("POST", _path(run, ":replay"))
+        document = client.call("POST", run_path(run, ":replay"))
     if form == "json":
         show_json(document)
     talk(f"{run} is due at {document['next_attempt_at']}")
@@ -195,7 +207,7 @@ def replay(*, run: str | None, failed: bool, server: Server, form: str, **which:
 @server
 @output
 def delete(*, server: Server, form: str, **which: Any) -> None:
-    """Delete failed runs with their attempts; what was owed stays counted."""
+    """Delete failed runs with their attempts. What was owed stays counted."""
     _settle("delete", server, form, **which)
 
 
@@ -203,7 +215,7 @@ def _settle(action: str, server: Server, form: str, *, failed: bool, **which: An
     if not failed:
         raise click.UsageError(f"write --failed, and which failed runs to {action}")
     title = "replaying runs" if action == "replay" else "deleting runs"
-    with Client(server) as client, progress(title, None):
+    with Client(server) as client, progress(title, None), meant(client, which["schedule"]):
         done = client.call("POST", f"/v1/runs:{action}", body=_body(**which))
     if form == "json":
         show_json(done)
@@ -221,7 +233,3 @@ def _body(
     bounds = {"from": from_ms, "to": to_ms}
     instants = {name: format_instant(ms) for name, ms in bounds.items() if ms is not None}
     return {"labels": dict(labels), **instants, **same}
-
-
-def _path(run: str, action: str) -> str:
-    return f"/v1/runs/{quote(run, safe='@:')}{action}"

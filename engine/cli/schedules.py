@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from engine.cli.client import Client, schedule_path
-from engine.cli.offered_names import schedule_names
+from engine.cli.offered_names import meant, schedule_names
 from engine.cli.options import Server, document, example, identifier, instant, output, server
 from engine.cli.output import When, show_deleted, show_json, show_table, talk
 from engine.cli.progress import progress
@@ -49,6 +49,9 @@ def command(
     else:
         columns = ("name", "when", "jitter", "next fire_after", "target")
         show_table(columns, [_row(document, client.now_ms) for document in documents])
+    if not documents:
+        chosen = selector or prefix or paused is not None
+        talk("no schedule is so" if chosen else "no schedules yet: offbeat apply FILE puts some")
 
 
 def when_of(document: dict[str, Any]) -> str:
@@ -67,7 +70,7 @@ def when_of(document: dict[str, Any]) -> str:
 @document
 def get(*, name: str, server: Server) -> None:
     """Print the document of the schedule NAME (JSON)."""
-    with Client(server) as client:
+    with Client(server) as client, meant(client, name):
         show_json(client.get(schedule_path(name)))
 
 
@@ -88,7 +91,7 @@ def pause(
     """Let the schedule NAME rest; its runs are skipped meanwhile."""
     until = None if until_ms is None else format_instant(until_ms)
     body = {"reason": reason, "until": until}
-    with Client(server) as client:
+    with Client(server) as client, meant(client, name):
         stored = client.call("POST", schedule_path(name, ":pause"), body=body)
     if form == "json":
         show_json(stored)
@@ -101,7 +104,7 @@ def pause(
 @output
 def resume(*, name: str, server: Server, form: str) -> None:
     """Let the schedule NAME run again; what it missed stays skipped."""
-    with Client(server) as client:
+    with Client(server) as client, meant(client, name):
         stored = client.call("POST", schedule_path(name, ":resume"))
     if form == "json":
         show_json(stored)
@@ -113,8 +116,8 @@ def resume(*, name: str, server: Server, form: str) -> None:
 @server
 @output
 def trigger(*, name: str, server: Server, form: str) -> None:
-    """Run the schedule NAME now, without jitter, paused or not, and print the run's id."""
-    with Client(server) as client:
+    """Run the schedule NAME now, and print the run's id. Without jitter, paused or not."""
+    with Client(server) as client, meant(client, name):
         run = client.call("POST", schedule_path(name, ":trigger"))
     if form == "json":
         show_json(run)
@@ -147,10 +150,10 @@ def trigger(*, name: str, server: Server, form: str) -> None:
 def backfill(
     *, name: str, from_ms: int, to_ms: int, dry_run: bool, server: Server, form: str
 ) -> None:
-    """Run the past occurrences of the schedule NAME that have no run, spread over a while."""
+    """Run past occurrences of the schedule NAME that have no run. They are spread over a while."""
     span = {"from": format_instant(from_ms), "to": format_instant(to_ms), "dry_run": dry_run}
     # The engine answers when all are written, and does not say before how many are.
-    with Client(server) as client, progress("writing runs", None):
+    with Client(server) as client, meant(client, name), progress("writing runs", None):
         done = client.call("POST", schedule_path(name, ":backfill"), body=span)
     if form == "json":
         show_json(done)
@@ -164,7 +167,7 @@ def backfill(
 @output
 def delete(*, name: str, server: Server, form: str) -> None:
     """Delete the schedule NAME; its unfinished runs are cancelled."""
-    with Client(server) as client:
+    with Client(server) as client, meant(client, name):
         client.call("DELETE", schedule_path(name))
     show_deleted(name, form, f"{name} is gone")
 

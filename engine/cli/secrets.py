@@ -47,7 +47,7 @@ def rotate(*, server: Server, form: str) -> None:
 @server
 @output
 def retire(*, server: Server, form: str) -> None:
-    """Sign with the newer secret alone, and print it; the older one does not come back."""
+    """Sign with the newer secret alone, and print it. The older one does not come back."""
     _call("POST", "/v1/secrets:retire", server, form)
 
 

@@ -38,7 +38,7 @@ def create(
     server: Server,
     form: str,
 ) -> None:
-    """Make the tenant NAME, or give it other quotas; what is left out becomes the default."""
+    """Make the tenant NAME, or give it other quotas. What is left out becomes the default."""
     body = {
         "schedules_max": schedules_max,
         "interval_seconds_min": interval_seconds_min,
@@ -62,7 +62,7 @@ def list_all(*, server: Server, form: str) -> None:
 @server
 @output
 def delete(*, name: str, server: Server, form: str) -> None:
-    """Delete the tenant NAME, which must have no schedules, no history and no keys."""
+    """Delete the tenant NAME. It must have no schedules, no history and no keys."""
     with Client(server) as client:
         client.call("DELETE", _path(name))
     show_deleted(name, form, f"{name} is gone")

@@ -158,6 +158,19 @@ def test_a_refusal_says_the_line_of_its_schedule(asking, file):
         assert f'{path}:4: b: evry: unknown field; did you mean "every"?; ' in refused.err
 
 
+def test_a_refusal_of_a_long_name_says_it_whole(asking, file):
+    name = "n" * 100
+    refused = asking("apply", file(f"[schedules.{name}]\nevery = 0\n{TARGET}\n"))
+    assert (refused.code, refused.out.splitlines()[1]) == (2, f"{name}  error")
+    assert f"schedules.toml:1: {name}: every: " in refused.err
+
+
+def test_a_name_with_dots_that_toml_takes_apart_is_named_whole(asking, file):
+    refused = asking("apply", file(f"[schedules.team.job]\nevery = 60\n{TARGET}\n"))
+    assert (refused.code, refused.out) == (2, "")
+    assert """a name with dots wants quotes, or is no name: [schedules."team.job"]""" in refused.err
+
+
 def test_prune_deletes_what_the_set_lost_and_nothing_else(asking, file):
     both = file(f"[schedules.a]\nevery = 60\n{TARGET}\n[schedules.b]\nevery = 60\n{TARGET}\n")
     only_a = file(f"[schedules.a]\nevery = 60\n{TARGET}\n", "a.toml")

@@ -113,6 +113,43 @@ def test_schedules_are_listed_shown_rested_woken_and_deleted(apply: Any, asking:
     assert "gone-soon" not in [d["name"] for d in json.loads(asking("schedules", "-o", "json").out)]
 
 
+def test_of_a_name_that_is_almost_right_the_right_one_is_named(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
+    said = "offbeat: there is no schedule nightly-reprt: did you mean nightly-report?\n"
+    for verb in ("get", "pause", "resume", "trigger", "delete"):
+        missed = asking("schedules", verb, "nightly-reprt")
+        assert (missed.code, missed.out, missed.err) == (4, "", said)
+    span = ("--from", "2026-11-01T00:00:00Z", "--to", "2026-11-02T00:00:00Z")
+    assert asking("schedules", "backfill", "nightly-reprt", *span).err == said
+    assert asking("explain", "nightly-reprt").err == said
+    assert asking("runs", "replay", "--failed", "--schedule", "nightly-reprt").err == said
+    assert asking("runs", "--schedule", "nightly-reprt").err == said
+    assert asking("runs", "--follow", "--schedule", "nightly-reprt").err == said
+    nothing_like_it = asking("schedules", "get", "zzz")
+    assert (nothing_like_it.code, nothing_like_it.err) == (4, f"offbeat: {NO_SCHEDULE}\n")
+
+
+def test_a_list_of_nothing_says_so(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
+    empty = asking("schedules", "--prefix", "none-begins-so")
+    assert (empty.code, empty.err, len(empty.out.splitlines())) == (0, "no schedule is so\n", 1)
+    assert asking("runs", "--schedule", "nightly-report").err == "no run is so\n"
+    assert asking("runs", "--state", "cancelled", "-o", "json").out == "[]\n"
+
+
+def test_a_run_is_explained_by_its_id(apply: Any, asking: Offbeat):
+    apply(NIGHTLY)
+    run = asking("schedules", "trigger", "nightly-report").out.strip()
+    instant = run.partition("@")[2]
+    explained = json.loads(asking("explain", run, "-o", "json").out)
+    by_instant = json.loads(asking("explain", "nightly-report", "--at", instant, "-o", "json").out)
+    for each in (explained, by_instant):  # It is under way.
+        del each["run"]
+    assert (explained, explained["occurrence"]["scheduled_for"]) == (by_instant, instant)
+    missed = asking("explain", f"{run.partition('@')[0]}@2020-01-01T00:00:00Z")
+    assert (missed.code, missed.err.startswith("offbeat: there is no such run")) == (4, True)
+
+
 def test_secrets_are_printed_one_a_line(asking: Offbeat):
     [secret] = asking("secrets").out.splitlines()
     assert secret.startswith("whsec_")

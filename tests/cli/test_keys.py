@@ -67,6 +67,7 @@ def test_from_the_first_key_to_a_tenants_and_to_its_end(
     assert "  1" in offbeat("tenant", "list", *admin).out
     refused = offbeat("tenant", "list")
     assert (refused.code, "needs a key of scope admin" in refused.err) == (1, True)
+    assert refused.err.endswith(" (--key-file FILE, or OFFBEAT_KEY)\n")
 
     assert offbeat("key", "revoke", row["id"], *admin).code == 0
     after = offbeat("schedules")

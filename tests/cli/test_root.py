@@ -34,6 +34,14 @@ def test_every_help_shows_the_command_in_use(path: str, offbeat: Offbeat):
     assert f"offbeat {path}" in examples
 
 
+@pytest.mark.parametrize("path", [path for path in ALL if " " in path])
+def test_what_a_verb_does_is_said_whole_in_the_list_of_a_terminal(path: str):
+    group, _, _ = path.partition(" ")
+    verbs = [each.rpartition(" ")[2] for each in ALL if each.startswith(f"{group} ")]
+    width = 80 - len("  ") - max(map(len, verbs)) - len("  ") - len("  ")
+    assert not ALL[path].get_short_help_str(width).endswith("...")
+
+
 @pytest.mark.parametrize("path", ALL)
 def test_every_option_says_what_it_is_for(path: str):
     options = [each for each in ALL[path].params if isinstance(each, click.Option)]
@@ -113,6 +121,8 @@ NOON = "2026-11-30T12:00:00Z"
         (["import", "crontab", "/dev/null", "--target", "nope"], 2, "'--target': write http://"),
         (["apply", "missing.toml"], 2, "missing.toml: No such file"),
         (["import", "crontab", "missing"], 2, "missing"),
+        (["runs", "--json"], 2, "No such option '--json'. Did you mean '-o json'?"),
+        (["run", "--json"], 2, "No such option '--json'. (see offbeat run --help)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
