@@ -35,6 +35,11 @@ class Missed:
     skip_count: int
 
 
+def missed_until_ms(now_ms: int) -> int:
+    """Up to which `fire_after` what has not been sent by now is missed; later is merely late."""
+    return now_ms - MISSED_AFTER_MS - 1
+
+
 def judge(
     owing: Owing,
     policy: CatchUp,

@@ -16,11 +16,11 @@ import orjson
 
 from engine.core.missed import (
     ALL_WINDOW_SECONDS,
-    MISSED_AFTER_MS,
     SPREAD_MS_MIN,
     Missed,
     due_ms,
     judge,
+    missed_until_ms,
     spread_ms,
 )
 from engine.core.model import AtTrigger
@@ -79,7 +79,7 @@ class _Judged:
 
 def open_(db: sqlite3.Connection, watermark_ms: int, resume_ms: int, rate: int) -> int:
     """Set the stretch since `watermark_ms` aside; the new watermark, at least ten seconds ago."""
-    until_ms = max(watermark_ms, resume_ms - MISSED_AFTER_MS)
+    until_ms = max(watermark_ms, missed_until_ms(resume_ms))
     stretch = _unseen(watermark_ms, resume_ms)
     weights = _weights(db, stretch)
     over_ms = spread_ms(weights.total(), rate)
@@ -119,7 +119,7 @@ def judge_at_once(db: sqlite3.Connection, schedule_row: int, now_ms: int) -> Non
     """Judge what one schedule has missed so far: the rules it missed it by are about to change."""
     stretches = [_stretch_of(row) for row in db.execute(SQL["list_downtime"]).fetchall()]
     (_, watermark_ms, _, _) = db.execute(SQL["get_progress"]).fetchone()
-    if watermark_ms < now_ms - MISSED_AFTER_MS:  # Nobody has looked at the calendar yet.
+    if watermark_ms < missed_until_ms(now_ms):  # Nobody has looked at the calendar yet.
         stretches.append(_unseen(watermark_ms, now_ms))
     if stretches:
         judged = _judged(db, db.execute(SQL["get_missed"], (schedule_row,)).fetchone())
@@ -311,7 +311,7 @@ def _stretch_of(row: Sequence[Any]) -> _Stretch:
 
 def _unseen(watermark_ms: int, resume_ms: int) -> _Stretch:
     """Downtime that is no row yet, from the watermark to what is recent enough to be no miss."""
-    until_ms = resume_ms - MISSED_AFTER_MS
+    until_ms = missed_until_ms(resume_ms)
     return _stretch_of((0, watermark_ms, until_ms, resume_ms, SPREAD_MS_MIN, "[]", 0, -1, 0))
 
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from engine.core.missed import MISSED_AFTER_MS
+from engine.core.missed import missed_until_ms
 from engine.core.model import Occurrence, Schedule
 from engine.core.owed import Owing, owing
 from engine.core.settle import settle
@@ -37,7 +37,7 @@ def settle_runs(
         _active(schedule),
         planned,
         now_ms=now_ms,
-        settled_ms=max(watermark_ms, now_ms - MISSED_AFTER_MS),
+        settled_ms=max(watermark_ms, missed_until_ms(now_ms)),
         horizon_ms=horizon_ms,
     )
     ids = {"schedule_id": row_id, "target_id": target_id, "flow_id": flow_id}

@@ -165,7 +165,24 @@ def test_downtime_below_ten_seconds_misses_nothing(directory: Path) -> None:
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
 
-@pytest.mark.parametrize(("policy", "caught_up"), [("all", 14), ("latest", 1), ("skip", 0)])
+@pytest.mark.parametrize(("away_ms", "is_sent"), [(15_000, True), (15_001, False)])
+def test_a_run_that_is_ten_seconds_late_to_the_millisecond_is_not_missed(
+    directory: Path, away_ms: int, is_sent: bool
+) -> None:
+    async def main(world: World) -> None:
+        async with world.engine() as engine:
+            await put(engine, "skip", every=3_600, phase=30, jitter_seconds=0, catch_up="skip")
+            await world.until("2026-11-30T12:00:25Z")
+        world.clock.step(away_ms)
+        async with world.engine():
+            await world.clock.run_for(1_000)
+        sent = [(s.scheduled_for, s.trigger) for s in world.sent()]
+        assert sent == ([("2026-11-30T12:00:30Z", "schedule")] if is_sent else [])
+
+    simulate(main, directory, "2026-11-30T12:00:00Z")
+
+
+@pytest.mark.parametrize(("policy", "caught_up"), [("all", 13), ("latest", 1), ("skip", 0)])
 def test_a_pause_that_ended_during_downtime_ended_when_it_said(
     directory: Path, policy: str, caught_up: int
 ) -> None:
@@ -179,13 +196,13 @@ def test_a_pause_that_ended_during_downtime_ended_when_it_said(
         await world.clock.run_for(30_000)  # Nobody is there until 12:00:34.
         async with world.engine() as engine:
             await world.clock.run_for(15_000)
-            assert engine.figures.runs["skipped_catch_up"] + caught_up == 14
+            assert engine.figures.runs["skipped_catch_up"] + caught_up == 13
         late = [s.scheduled_for for s in world.sent() if s.trigger == "catch_up"]
-        # Missed are 12:00:11 to 12:00:24, ten seconds before the return; what follows is fresh.
-        assert late == [f"2026-11-30T12:00:{n}Z" for n in range(25 - caught_up, 25)]
+        # Missed are 12:00:11 to 12:00:23, over ten seconds before the return; the rest is fresh.
+        assert late == [f"2026-11-30T12:00:{n}Z" for n in range(24 - caught_up, 24)]
         # What became due just before the return gives way to what is due now: the order is another.
         fresh = sorted(s.scheduled_for for s in world.sent() if s.trigger == "schedule")
-        assert fresh[:4] == [f"2026-11-30T12:00:{n:02d}Z" for n in (1, 2, 25, 26)]
+        assert fresh[:4] == [f"2026-11-30T12:00:{n:02d}Z" for n in (1, 2, 24, 25)]
 
     simulate(main, directory, "2026-11-30T12:00:00Z")
 
