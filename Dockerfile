@@ -40,7 +40,8 @@ VOLUME /data
 # SQLite's temporary files go where one may write when the root is read-only.
 ENV PATH=/offbeat/bin:$PATH PYTHONDONTWRITEBYTECODE=1 \
     OFFBEAT_ENGINE__DATA_DIR=/data SQLITE_TMPDIR=/data
-# The engine drains for up to 25 s on SIGTERM; give `docker stop` a --time of 30.
+# On SIGTERM the engine drains for up to 25 s, and its server may take 10 s more:
+# docker stop --time 40.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python3", "-c", \
     "import urllib.request as r; r.urlopen('http://127.0.0.1:8420/livez', timeout=4)"]

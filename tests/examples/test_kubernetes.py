@@ -128,6 +128,14 @@ def test_the_engine_is_closed_and_has_time_to_stop(pod: Document, container: Doc
     assert pod["terminationGracePeriodSeconds"] > STOP_SECONDS_MIN
 
 
+def test_a_key_that_the_engine_makes_stays_closed_when_the_pod_starts_again(
+    pod: Document, container: Document
+) -> None:
+    if settings(container).master_key_file is None:
+        # `Always` would add the group to the modes of the volume's files.
+        assert pod["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch"
+
+
 def test_its_schedules_can_be_applied(
     manifests: dict[str, Document], pod: Document, tmp_path: Path
 ) -> None:
