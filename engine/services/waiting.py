@@ -178,7 +178,9 @@ class Waiting:
         share = self._room.flow_share
         for run in runs:
             before = self._held.get((run.scheduled_for_ms, run.schedule_row))
-            if (before is not None and _is_same_place(before, run)) or self._spills(run, share):
+            # At its old time it stays in its old flow, too: each change of flows would leave an
+            # entry behind in a queue that may be shut for long.
+            if (before is not None and before.due_ms == run.due_ms) or self._spills(run, share):
                 continue
             if before is not None:
                 self._drop(before)
@@ -376,7 +378,3 @@ class Waiting:
         before = (run.due_ms, run.scheduled_for_ms, run.schedule_row - 1)
         self.spilled[run.flow_id] = before if spill is None else min(spill, before)
         return True
-
-
-def _is_same_place(one: HeldRun, other: HeldRun) -> bool:
-    return one.due_ms == other.due_ms and one.flow_id == other.flow_id

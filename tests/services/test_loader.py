@@ -139,6 +139,16 @@ def test_a_run_that_is_read_again_while_its_claim_fails_is_held_once() -> None:
     assert (waiting.take(0, 2), waiting.room) == ([run], room)
 
 
+def test_a_run_that_changes_flows_and_not_its_time_leaves_nothing_in_a_queue() -> None:
+    """A paused flow's queue is not looked at: what an edit a second leaves there would pile up."""
+    waiting = Waiting(NOW_MS, slots=1)
+    waiting.learn([replace(FLOW, paused=True), replace(FLOW, flow_id=2)])
+    for flow_id in (1, 2, 1, 2):
+        waiting.hold([due_at(NOW_MS, 1)._replace(flow_id=flow_id)])
+        waiting.advance(NOW_MS)
+    assert (waiting.ready, waiting.waiting_of(1), waiting.waiting_of(2)) == (1, 1, 0)
+
+
 def flows(first: int, last: int) -> list[FlowLimits]:
     return [replace(FLOW, flow_id=n, key=f"{n}.example:443") for n in range(first, last + 1)]
 
