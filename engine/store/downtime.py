@@ -336,7 +336,7 @@ def _weights(db: sqlite3.Connection, stretch: _Stretch) -> Counter[int]:
         weights.update(row[11] for row in db.execute(SQL[statement], page))
     for timetable_id, spec in db.execute(SQL["list_timetable_specs"]).fetchall():
         if _was_due(spec, stretch):
-            once = db.execute(SQL["count_caught_up_of_timetable"], (timetable_id,))
+            once = db.execute(SQL["count_caught_up_latest"], (timetable_id,))
             weights.update(dict(once.fetchall()))
             for row in db.execute(SQL["list_caught_up_all"], (timetable_id,)).fetchall():
                 judged = _judged(db, row)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import NotFound
-from engine.core.identity import parse_instant
+from engine.core.identity import parse_instant, unit_u53
 from engine.core.model import Pause
 from tests.simulation.world import HOUR_MS, World, put, simulate
 
@@ -262,5 +262,26 @@ def test_a_slow_flow_catches_up_at_half_of_its_rate_and_holds_up_no_other(
             for i, at in enumerate(each)
         )
         assert "2026-11-30T13:33:25" < max(slow) < "2026-11-30T13:33:36"
+
+    simulate(main, directory, "2026-11-30T12:00:30Z")
+
+
+def test_what_catches_up_is_due_by_the_formula(directory: Path) -> None:
+    async def main(world: World) -> None:
+        async with world.engine(rate=1) as engine:
+            policy = {"catch_up": "all", "catch_up_window_seconds": 600}
+            schedule = await put(engine, "x", every=60, jitter_seconds=0, **policy)
+            await world.until("2026-11-30T12:05:30Z")
+        world.clock.step(HOUR_MS)
+        resume_ms = world.clock.now_ms()
+        async with world.engine(rate=1):
+            await world.clock.run_for(400)
+            due = world.rows(
+                "SELECT next_attempt_at FROM job_run WHERE trigger = 'catch_up'"
+                " ORDER BY scheduled_for"
+            )
+        # Ten inside the window, at half of one a second.
+        u = unit_u53(schedule.definition.schedule_id, resume_ms, "catchup")
+        assert due == [(resume_ms + (20_000 * ((i << 53) + u)) // (10 << 53),) for i in range(10)]
 
     simulate(main, directory, "2026-11-30T12:00:30Z")

@@ -880,10 +880,10 @@ WHERE id = :id;
 -- name: close_downtime
 DELETE FROM downtime WHERE id = ?;
 
--- name: count_caught_up_of_timetable
+-- name: count_caught_up_latest
 SELECT flow_id, count(*) FROM schedule INDEXED BY schedule_slice_idx
 WHERE timetable_id = ? AND deleted_at IS NULL AND paused_at IS NULL
-  AND catch_up <> 'skip'
+  AND catch_up = 'latest'
 GROUP BY flow_id;
 
 -- name: list_flow_rates
