@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.examples.promtool import promtool
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "prometheus"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to-prometheus.md"
 RULES = EXAMPLES / "offbeat.rules.yml"
 RULES_TEST = EXAMPLES / "offbeat.rules.test.yml"
 SUFFIX = re.compile(r"_(bucket|count|sum)$")
@@ -37,3 +38,8 @@ def test_the_rules_name_only_metrics_that_there_are(scrape: str) -> None:
     named = set(re.findall(r"\bscheduler_\w+", RULES.read_text()))
     shown = set(re.findall(r"^# TYPE (\w+)", scrape, re.MULTILINE))
     assert {SUFFIX.sub("", name) for name in named} <= shown
+
+
+def test_there_are_no_more_series_than_the_page_says(scrape: str) -> None:
+    (most,) = re.findall(r"under (\d+) series", PAGE.read_text())
+    assert len([line for line in scrape.splitlines() if not line.startswith("#")]) < int(most)
