@@ -10,10 +10,7 @@ import { numberOf } from "../schedule_document.js";
 import { mayWrite } from "../status.js";
 
 const PAGE = 50;
-const DOORS = {
-  open: "the target is down: its runs wait, one at a time tries it",
-  probing: "one run tries whether the target is back",
-};
+const DOORS = { open: "the target is down", probing: "a run tries the target" };
 
 export async function flows({ place, signal }) {
   const [list, said] = [h("div"), h("div", { role: "status" })];
