@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from engine.core.errors import Invalid
 from engine.core.policy_document import ATTEMPTS_MAX
@@ -85,7 +86,7 @@ def read_work(job: Mapping[str, Any], *, target: str | None) -> Work:
         notes += _environment_notes(container)
         notes += runner_notes(pod, container)
     else:
-        notes += call.notes
+        notes += (*call.notes, *_place_notes(call.url))
     seconds, again = whole(job, "activeDeadlineSeconds"), whole(job, "backoffLimit")
     most = request.get("timeout_seconds", TIMEOUT_SECONDS_MAX)
     request["timeout_seconds"] = min(max(most if seconds is None else seconds, 1), most)
@@ -156,6 +157,15 @@ def _web_call(words: list[str]) -> WebCall:
     if program not in _PROGRAMS:
         raise NotPlain(f"it runs {program or 'nothing'}")
     return _PROGRAMS[program](words[1:], None)
+
+
+def _place_notes(url: str) -> Iterator[str]:
+    """A host that is another one outside of the pod, or none."""
+    host = urlsplit(url).hostname or ""
+    if host in ("localhost", "127.0.0.1", "::1"):
+        yield f"{host} was the pod itself; here it is the engine's machine"
+    elif "." not in host and ":" not in host:
+        yield f"{host} is a Service of its namespace; elsewhere it is {host}.NAMESPACE.svc"
 
 
 def _why_not(reason: NotPlain | Invalid) -> str:
