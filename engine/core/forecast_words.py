@@ -38,8 +38,9 @@ def judge(forecast: Forecast) -> Verdict:
     sentence = (
         f"The objective is missed in {_minutes(f'{forecast.missed:,}', len(forecast.minutes))} "
         f"begins at {format_instant(worst.start_s * 1000)}: {crush.runs:,} runs "
-        f"{_of_flow(crush)}fall due within {crush.due_seconds:,} s, {_rate(crush)} a second may "
-        f"leave, and 1 % of the minute's runs start later than {seconds(worst.delays.p99_ms)}, "
+        f"{_of_flow(crush)}fall due within {crush.due_seconds:,} s, "
+        f"{per_second(crush.millirate / SCALE)} a second may leave, and 1 % of the minute's runs "
+        f"start later than {seconds(worst.delays.p99_ms)}, "
         f"where {seconds(worst.limit_ms)} is allowed.{expiring}"
     )
     return _remedy(sentence, crush, worst.limit_ms)
@@ -84,8 +85,8 @@ def _remedy(sentence: str, crush: Crush, limit_ms: int) -> Verdict:
 
 def _too_often(sentence: str, crush: Crush) -> Verdict:
     advice = (
-        f"Raise the rate above {crush.sustained:,.1f} a second, which is what recurs, or run less "
-        "often: until then the backlog grows, whatever the jitter."
+        f"Raise the rate above {per_second(crush.sustained)} a second, which is what recurs, or "
+        "run less often: until then the backlog grows, whatever the jitter."
     )
     return Verdict(name="volume", sentence=sentence, advice=advice)
 
@@ -98,10 +99,6 @@ def _of_flow(crush: Crush) -> str:
     return f"of flow {crush.limit.key} " if crush.limit else ""
 
 
-def _rate(crush: Crush) -> str:
-    return f"{crush.millirate / SCALE:,.3f}".rstrip("0").rstrip(".")
-
-
 def label(trigger: Trigger) -> str:
     """A timetable as people write it: `0 * * * * (UTC)`, `every 300 s at +60 s`."""
     match trigger:
@@ -112,6 +109,11 @@ def label(trigger: Trigger) -> str:
             return f"every {trigger.every_seconds} s{phase}"
         case AtTrigger():
             return f"at {format_instant(trigger.at_ms)}"
+
+
+def per_second(rate: float) -> str:
+    """A rate for people, by three digits and never fewer than the whole ones: 28.6, 1,234."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def seconds(ms: int) -> str:

@@ -12,7 +12,7 @@ of retries or of catch-up is no fault of the timetable. Then silence, then the h
 The thresholds are set on synthetic draws (tests/core/test_verdict.py), not on anyone's production.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from engine.core.amplification import (
@@ -23,6 +23,7 @@ from engine.core.amplification import (
     volume,
 )
 from engine.core.curves import SPREAD_SECONDS, Figures
+from engine.core.forecast_words import per_second
 from engine.core.recurrence import Period
 
 AMPLIFIED = 1.5
@@ -109,6 +110,12 @@ def behind(shut: Shut, verdict: Verdict) -> Verdict:
     if verdict.name == VerdictName.DOWNSTREAM:
         sentence, advice = f"{sentence} {verdict.sentence}", f"{advice} {verdict.advice}"
     return Verdict(name=VerdictName.DOWNSTREAM, sentence=sentence, advice=advice)
+
+
+def so_far(verdict: Verdict) -> Verdict:
+    """What is to be said of a herd before it is over: its window grows, and its figures with it."""
+    sentence = f"So far, {verdict.sentence[0].lower()}{verdict.sentence[1:]}"
+    return replace(verdict, sentence=sentence)
 
 
 def judge(figures: Figures, *, rate: int, burst: int) -> Verdict:
@@ -250,10 +257,10 @@ def _recurring(figures: Figures, rate: int) -> Verdict:
     return Verdict(
         name=VerdictName.VOLUME,
         sentence=f"{figures.demand.busiest:,} runs share one second, and their like comes again: "
-        f"{figures.sustained:,.1f} a second in the mean, where {rate:,} may start; runs waited in "
-        f"{figures.held_seconds} of {figures.observed_seconds} s.",
-        advice=f"Raise the rate above {figures.sustained:,.1f}, or run less often: until then the "
-        "backlog grows, whatever the jitter.",
+        f"{per_second(figures.sustained)} a second in the mean, where {rate:,} may start; runs "
+        f"waited in {figures.held_seconds} of {figures.observed_seconds} s.",
+        advice=f"Raise the rate above {per_second(figures.sustained)}, or run less often: until "
+        "then the backlog grows, whatever the jitter.",
     )
 
 

@@ -24,7 +24,7 @@ from engine.core.errors import Unavailable
 from engine.core.forecast_audit import Digest, Happened
 from engine.core.herd_record import HerdRecord
 from engine.core.model import Unserved
-from engine.core.verdict import Shut, Verdict, VerdictName, behind, judge
+from engine.core.verdict import Shut, Verdict, VerdictName, behind, judge, so_far
 from engine.store import Arrival, HerdRecords
 
 TICK_MS = 1_000
@@ -282,6 +282,7 @@ class Monitor:
         largest = max(under_way, key=lambda herd: herd.runs, default=None)
         if largest is not None and largest.runs > self._burst:
             sight = self._sight(largest, now_ms)
+            sight = replace(sight, verdict=so_far(sight.verdict))
         else:
             minute_ms = now_ms // 1_000 * 1_000 - LAST_MINUTE_SECONDS * 1_000
             figures = self._curves.window(minute_ms, seconds=LAST_MINUTE_SECONDS, now_ms=now_ms)

@@ -10,7 +10,7 @@ from engine.core import forecast
 from engine.core.bucket_simulation import Bucket
 from engine.core.flow_limits import FlowLimit
 from engine.core.forecast import excess, foresee
-from engine.core.forecast_words import judge
+from engine.core.forecast_words import judge, per_second
 from engine.core.model import IntervalTrigger
 from engine.core.population import Crowd, Outlook, Singles, draw
 from engine.core.spreading import together
@@ -218,3 +218,19 @@ def test_the_excess_is_what_all_minutes_miss_their_objective_by(seed: int):
     minutes = foresee(outlook, bucket, from_s=start_s).minutes
     missed = [m.runs * max(0, m.delays.p99_ms - m.limit_ms) for m in minutes]
     assert excess(outlook, bucket, from_s=start_s) == sum(missed)
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        (28.612, "28.6"),
+        (2.5, "2.5"),
+        (0.04567, "0.0457"),
+        (10, "10"),
+        (99.96, "100"),
+        (1_234.5, "1,234"),
+        (61_067, "61,067"),
+    ],
+)
+def test_a_rate_is_said_by_three_digits_and_no_whole_one_is_rounded_away(rate: float, said: str):
+    assert per_second(rate) == said

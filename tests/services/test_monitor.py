@@ -131,6 +131,19 @@ def test_a_herd_is_recorded_when_its_service_level_has_passed(world: World) -> N
     assert world.records.forgotten_before_ms == TOP_MS + 75_000 - 7 * 86_400_000
 
 
+def test_the_verdict_on_a_herd_under_way_says_that_it_is_on_what_came_so_far(
+    world: World,
+) -> None:
+    smear(world, TOP_MS, 500, 60)
+    world.until(TOP_MS + 20_000)
+    said = world.monitor.current().verdict.sentence
+    assert said.startswith("So far, 30,000 runs share one second and were planned at no more than")
+    world.until(TOP_MS + 76_000)
+    assert world.monitor.current().verdict.sentence.startswith("22,000 runs in 60 s, no herd")
+    (record,) = world.records.kept
+    assert record.sentence.startswith("30,000 runs share one second")
+
+
 def test_each_full_hour_is_recorded_though_nothing_happened(world: World) -> None:
     world.until(TOP_MS + 3_600_000 + 80_000)
     assert [record.instant_ms for record in world.records.kept] == [TOP_MS, TOP_MS + 3_600_000]
