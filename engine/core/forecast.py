@@ -19,8 +19,8 @@ Runs that will expire before their turn (`expiry`) are planned and not served: c
 verdict are those of the others.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from engine.core.bucket_simulation import Bucket, Delays
 from engine.core.expiry import Cohort, without_expired
@@ -100,6 +100,7 @@ class Forecast:
     back by a limit of their own; `unlimited` more have one that can bind and was left out.
 
     `expiring`: planned runs that end without an attempt, at least; no minute counts them.
+    `under_way`: by second, all runs of the herds before `start_s` of which some are to come.
     """
 
     start_s: int
@@ -113,6 +114,7 @@ class Forecast:
     unlimited: int
     bucket: Bucket
     expiring: int = 0
+    under_way: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def longest_wait_s(self) -> int:

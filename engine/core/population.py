@@ -123,13 +123,16 @@ class Singles:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """All that will fire, the runs that are due already (but those of `limits`, which have them
-    themselves), the limits of flows that can bind, and how many more such flows were left out."""
+    themselves), the limits of flows that can bind, and how many more such flows were left out.
+
+    `under_way`: by second, all runs of the herds that are past and of which some are to come."""
 
     crowds: tuple[Crowd, ...] = ()
     singles: Singles = Singles()
     backlog: int = 0
     limits: tuple[FlowLimit, ...] = ()
     unlimited: int = 0
+    under_way: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ class Forecasts:
             span, start_s, standing, bucket = await self._read(span)
             sample = await self._store.sample(start_s=start_s, end_s=span.to_s)
             found = await self._foresee(standing, bucket, start_s, span)
+            found = replace(found, under_way=standing.under_way)
             return found, await asyncio.to_thread(top, standing.crowds, sample, span)
 
     async def foresee(self, span: Span) -> Forecast:

@@ -156,6 +156,7 @@ def standing(
         backlog=backlog,
         limits=tuple(limits),
         unlimited=unlimited,
+        under_way=_whole(db, past, now_ms, tenant) if is_next else {},
     )
 
 
@@ -346,6 +347,21 @@ def _under_way(
             values = {"timetable_id": timetable_id, "instant": instant, **shared}
             for fires, flow_id, schedules in _rows(db, "count_under_way", values):
                 found[instant // 1000, fires, flow_id] += schedules
+    return found
+
+
+def _whole(
+    db: sqlite3.Connection, runs: _Runs, now_ms: int, tenant: str | None
+) -> Mapping[int, int]:
+    """The herds of which these runs are to come, with those that have come already."""
+    found = Counter[int]()
+    for (asked, _, _), count in runs.items():
+        if asked * 1000 <= now_ms:
+            found[asked] += count
+    for second in found:
+        values = {"second": second * 1000, "now": now_ms, "tenant": tenant}
+        (due,) = db.execute(SQL["count_due_of_second"], values).fetchone()
+        found[second] += due
     return found
 
 

@@ -40,7 +40,8 @@ async def get_forecast(request: web.Request) -> web.Response:
     """Demand, planned and served by `bin` seconds, each minute's delays, and the verdict.
 
     `expiring`: planned runs, at least, whose deadline goes by before their turn: they are not
-    served, and no minute counts them. A what-if lets everybody wait.
+    served, and no minute counts them. A what-if lets everybody wait. `under_way`: the herds before
+    the span of which runs are still to come, each with all of its runs.
     """
     engine = request.app[ENGINE]
     with query_of(request) as query:
@@ -48,7 +49,15 @@ async def get_forecast(request: web.Request) -> web.Response:
         bin_s = query.integer(BIN)
     forecast, top = await forecasts_of(request).forecast(span)
     return await _answer(
-        {**_forecast(forecast, bin_s), "expiring": forecast.expiring, "top": _top(top)}
+        {
+            **_forecast(forecast, bin_s),
+            "expiring": forecast.expiring,
+            "under_way": [
+                {"instant": format_instant(second * 1000), "runs": runs}
+                for second, runs in sorted(forecast.under_way.items())
+            ],
+            "top": _top(top),
+        }
     )
 
 

@@ -107,10 +107,18 @@ class ForecastCurvesDocument(ForecastSummaryDocument):
     flows: list[HeldDocument]
 
 
+class HerdUnderWayDocument(TypedDict):
+    """All runs of an instant that is past, of which some are still to come."""
+
+    instant: InstantText
+    runs: int
+
+
 class ForecastDocument(ForecastCurvesDocument):
     """What will fire, and who brings it; `expiring` of it end without an attempt, at least."""
 
     expiring: int
+    under_way: list[HerdUnderWayDocument]
     top: TopDocument
 
 

@@ -1,6 +1,7 @@
 """The forecast of an hour against the hour, in virtual time: policy, not speed."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine.app import Engine
@@ -99,6 +100,28 @@ def test_runs_of_an_occurrence_that_is_past_are_in_the_forecast_once(tmp_path: P
     forecast, happened = simulate(main, tmp_path, "2026-11-30T11:58:00Z")
     assert sum(forecast.demand) == 0
     assert happened - 4 <= sum(forecast.served) <= happened
+
+
+def test_a_herd_of_which_runs_are_to_come_is_told_with_all_of_its_runs(tmp_path: Path):
+    found: list[tuple[Mapping[int, int], int]] = []
+
+    async def main(world: World) -> None:
+        async with world.engine(rate=100) as engine:
+            await populate(engine, 200, cron="0 * * * *", jitter_seconds=60)
+            for number in range(50):
+                await put(engine, f"short-{number}", cron="0 12 * * *", jitter_seconds=5)
+            await put(engine, "once", at="2026-11-30T12:00:00.250Z")
+            for second in (0.6, 20.5, 40.5, 61.5):
+                await world.until(format_instant(NOON_S * 1000 + int(1000 * second)))
+                await engine.schedules.trigger("once")
+                await put(engine, f"late-{second:.0f}", cron="0 * * * *", jitter_seconds=60)
+                from_s = world.clock.now_ms() // 1000 + 1
+                forecast, _ = await engine.forecasts.forecast(span(60, from_s))
+                found.append((forecast.under_way, engine.monitor.current().figures.demand.runs))
+
+    simulate(main, tmp_path, "2026-11-30T11:58:00Z")
+    assert [under_way for under_way, _ in found] == [{NOON_S: 251}] * 3 + [{}]
+    assert found[0][1] < found[1][1] < 251 == found[3][1]
 
 
 def test_a_backlog_that_waits_already_is_served_first(tmp_path: Path):

@@ -52,7 +52,7 @@ def foreseen_by_acme(directory: Path, others: int) -> Any:
         assert (sum(node.planned) > sum(forecast.planned)) is bool(others)
         return (
             (forecast.demand, forecast.planned, forecast.served, forecast.minutes),
-            (forecast.bucket, forecast.backlog, top),
+            (forecast.bucket, forecast.backlog, forecast.under_way, top),
             (what_if.selected_schedules, what_if.least_rate, what_if.least_jitter_seconds),
             (what_if.then.planned, what_if.then.served),
             [(change.crowd.schedules, change.jitter_seconds) for change in advice.changes],
@@ -65,7 +65,8 @@ def test_what_others_have_changes_nothing_in_it(directory: Path):
     alone = foreseen_by_acme(directory / "alone", others=0)
     among_others = foreseen_by_acme(directory / "among", others=50)
     assert alone == among_others
-    assert [tenant for tenant, _ in alone[1][2].tenants] == ["acme"]
+    assert [tenant for tenant, _ in alone[1][3].tenants] == ["acme"]
+    assert alone[1][2] == {parse_instant("2026-11-30T12:00:00Z") // 1000: 20 + 20 + 1}
 
 
 def test_whoever_reads_for_one_tenant_may_be_asked_for_another(directory: Path):

@@ -1,6 +1,6 @@
 """Forecast, what-if and advice over HTTP, their arithmetic the real one."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -38,7 +38,8 @@ class FixedForecasts:
             raise self.refusal
         outlook = draw([HERD], Singles(), span.from_s, span.to_s)
         top = Top(tenants=[("default", 9)], hosts=[("a:1", 8)], timetables=[("every 3600 s", 7)])
-        return foresee(outlook, BUCKET, from_s=span.from_s), top
+        found = foresee(outlook, BUCKET, from_s=span.from_s)
+        return replace(found, under_way={span.from_s - 20: 9_000}), top
 
     async def what_if(self, change: Change, span: Span) -> WhatIf:
         self.asked.append((change, span))
@@ -85,6 +86,7 @@ def test_a_forecast_has_curves_minutes_and_a_verdict(api: Api, forecasts: FixedF
     assert (answer["verdict"], answer["minutes_missed"]) == ("alignment", 1)
     assert answer["sentence"].startswith("The objective is missed in the only minute")
     assert answer["top"]["hosts"] == [{"host": "a:1", "runs": 8}]
+    assert answer["under_way"] == [{"instant": "2026-11-30T12:59:40Z", "runs": 9_000}]
 
 
 def test_a_day_to_the_second_comes_whole(api: Api, forecasts: FixedForecasts):

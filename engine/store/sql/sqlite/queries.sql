@@ -1184,6 +1184,13 @@ SELECT group_concat(json_array(second, flow_id, schedules), char(10)) FROM (
     AND (:tenant IS NULL OR tenant = :tenant)
   GROUP BY 1, 2);
 
+-- name: count_due_of_second
+-- Runs that were scheduled for a second and are due, whatever has become of them.
+SELECT count(*) FROM job_run
+WHERE scheduled_for >= :second AND scheduled_for < :second + 1000
+  AND fire_after <= :now AND trigger = 'schedule'
+  AND (:tenant IS NULL OR schedule_id IN (SELECT id FROM schedule WHERE tenant = :tenant));
+
 -- name: count_one_shots
 -- By the seconds of both of their instants.
 SELECT group_concat(json_array(scheduled_for, fire_after, flow_id, schedules), char(10)) FROM (
