@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from tests.end_to_end.processes import Engine, until
 
@@ -88,6 +88,23 @@ class Screen:
     def faults(self) -> list[str]:
         """What the console said, what the policy refused, and what ran that should not."""
         return self.said + self.page.evaluate("[...refused, ...ran]")
+
+
+class Held:
+    """Questions of a page that wait until the test answers them, in order."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.routes: list[Route] = []
+        page.route(address, self.hold)
+
+    def hold(self, route: Route) -> None:
+        self.routes.append(route)
+
+    def __getitem__(self, place: int) -> Route:
+        # The driver hears of it while it is asked something itself.
+        until(lambda: self.page.evaluate("1") and len(self.routes) > place, "it is asked")
+        return self.routes[place]
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,7 @@ function options(sight, width, at) {
     cursor: { y: false, drag: { x: true, y: false } },
     scales: { y: { range: (plot) => [0, topOf(plot.data, sight)] } },
     axes: [
-      { ...axis, size: 30, space: 72, values: (_, splits) => splits.map(at) },
+      { ...axis, size: 30, space: 60, values: (_, splits) => splits.map(at) },
       {
         ...axis,
         size: 56,
@@ -67,7 +67,11 @@ function options(sight, width, at) {
     series: [{}, ...sight.curves.map(seriesOf)],
     hooks: {
       drawClear: [(plot) => shadePast(plot, sight.now)],
-      draw: [(plot) => drawRate(plot, sight.rate), (plot) => nameCutOff(plot, sight.curves)],
+      draw: [
+        (plot) => drawNow(plot, sight.now),
+        (plot) => drawRate(plot, sight.rate),
+        (plot) => nameCutOff(plot, sight.curves),
+      ],
       setCursor: [(plot) => writeLegend(plot, sight)],
     },
   };
@@ -95,13 +99,19 @@ function topOf(data, { curves, rate }) {
 
 const greatest = (column, least) => column.reduce((top, n) => (n > top ? n : top), least);
 
-/** What has happened lies on a shade of its own, and ends with a line: now. */
+/** What has happened lies on a shade of its own, */
 function shadePast(plot, now) {
   const { ctx, bbox } = plot;
   const x = Math.max(bbox.left, Math.min(plot.valToPos(now, "x", true), bbox.left + bbox.width));
   ctx.fillStyle = color("--hover");
   ctx.fillRect(bbox.left, bbox.top, x - bbox.left, bbox.height);
-  if (x === bbox.left || x === bbox.left + bbox.width) return;
+}
+
+/** and ends with a line: now. */
+function drawNow(plot, now) {
+  const { ctx, bbox } = plot;
+  const x = plot.valToPos(now, "x", true);
+  if (x <= bbox.left || x >= bbox.left + bbox.width) return;
   ctx.fillStyle = color("--ink");
   ctx.fillRect(x, bbox.top, devicePixelRatio, bbox.height);
   write(plot, "now", x + 5 * devicePixelRatio, bbox.top + 12 * devicePixelRatio, "--ink", "left");
@@ -143,12 +153,13 @@ function nameCutOff(plot, curves) {
 
 function write({ ctx }, text, x, y, name, align) {
   ctx.save();
-  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.fillStyle = color(name);
+  const size = 12 * devicePixelRatio;
+  ctx.font = `${size}px system-ui, sans-serif`;
   ctx.textAlign = align;
-  ctx.lineWidth = 4 * devicePixelRatio;
-  ctx.strokeStyle = color("--panel"); // A rim, so that it can be read over curves.
-  ctx.strokeText(text, x, y);
+  const { actualBoundingBoxLeft: left, width } = ctx.measureText(text);
+  ctx.fillStyle = color("--panel"); // A ground, so that it can be read over curves.
+  ctx.fillRect(x - left, y - size, width, 1.2 * size);
+  ctx.fillStyle = color(name);
   ctx.fillText(text, x, y);
   ctx.restore();
 }

@@ -2,7 +2,11 @@
 
 import { now } from "./engine_clock.js";
 
-const numbers = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const numbers = new Intl.NumberFormat("en", {
+  maximumFractionDigits: 0,
+  maximumSignificantDigits: 3, // Of these two, the one that rounds less.
+  roundingPriority: "morePrecision",
+});
 const UNITS = [
   ["d", 86_400_000],
   ["h", 3_600_000],
@@ -10,7 +14,7 @@ const UNITS = [
   ["s", 1_000],
 ];
 
-/** 12,345 */
+/** 12,345, 28.6 or 1.04 */
 export const count = (value) => numbers.format(value);
 
 /** "1 run", "12,345 runs" */
@@ -19,7 +23,7 @@ export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? 
 /** 7 ms, 1.2 s, 3 min 20 s, 2 d 4 h */
 export function duration(ms) {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${numbers.format(ms / 1_000)} s`;
+  if (ms < 60_000) return `${Math.round(ms / 100) / 10} s`;
   const first = UNITS.findIndex(([, size]) => ms >= size);
   const [unit, size] = UNITS[first];
   const [lesser, lesserSize] = UNITS[first + 1];

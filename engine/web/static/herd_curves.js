@@ -13,11 +13,10 @@ export const seconds = (text) => Math.floor(Date.parse(text) / 1_000);
 
 /**
  * {from, now, demand, planned, served}: runs a second, the last minutes and the next hour in one.
- * `monitor` is null for those who may not see it; they see the hour alone. `line` is the one before,
- * null at first: a run is planned seconds before it is due, so of a herd under way what has asked so
- * far only grows into what was forecast.
+ * `monitor` is null for those who may not see it; they see the hour alone. It counts a run when that
+ * is planned, seconds before it is due; what a herd under way will have asked for the forecast knows.
  */
-export function joined({ monitor, forecast, line }) {
+export function joined({ monitor, forecast }) {
   const begun = seconds(forecast.from);
   const now = monitor ? Math.max(begun, seconds(monitor.at)) : begun;
   const from = monitor ? now - PAST_SECONDS : now;
@@ -25,11 +24,14 @@ export function joined({ monitor, forecast, line }) {
     ...past(monitor, name, now),
     ...forecast.curves[name].peak.slice(now - begun),
   ];
-  const next = { from, now, ...Object.fromEntries(NAMES.map((name) => [name, curve(name)])) };
-  for (let place = 0; line && place < now - from; place += 1) {
-    next.demand[place] = Math.max(next.demand[place], line.demand[from + place - line.from] ?? 0);
-  }
-  return next;
+  const line = { from, now, ...Object.fromEntries(NAMES.map((name) => [name, curve(name)])) };
+  const ask = (at, runs) => {
+    if (line.demand[at - from] < runs) line.demand[at - from] = runs;
+  };
+  forecast.under_way.forEach(({ instant, runs }) => ask(seconds(instant), runs));
+  forecast.curves.demand.peak.slice(0, now - begun).forEach((runs, place) => ask(begun + place, runs));
+  if (monitor && now === begun) putBack(line, forecast);
+  return line;
 }
 
 /** Put in a second as it happened, over what was forecast for it; its demand may still be coming. */
@@ -69,7 +71,9 @@ export function herdInstant(line, shown, then) {
   const place = line.now - line.from;
   const since = shown ? line.now - shown.at : -1;
   if (then) return found(line, busiest(line.demand, place, line.demand.length));
-  if (since >= 0 && since < JUST_NOW_SECONDS) return shown;
+  if (since >= 0 && since < JUST_NOW_SECONDS) {
+    return { at: shown.at, runs: line.demand[place - since] ?? shown.runs };
+  }
   const justNow = busiest(line.demand, Math.max(0, place - JUST_NOW_SECONDS), place);
   const next = busiest(line.demand, place, line.demand.length);
   return found(line, justNow && (!next || justNow.runs * 2 > next.runs) ? justNow : next);
@@ -91,6 +95,17 @@ function columns(line, then, reduce) {
 function thenOf(line, then) {
   const before = Math.max(0, seconds(then.from) - line.from);
   return [...Array(before).fill(null), ...then.curves.planned.peak].slice(0, line.demand.length);
+}
+
+/**
+ * A forecast begins with the next whole second, and what is due before it is sent in that. Where
+ * nobody waits it is sent in the second that goes on, of which the monitor has seen a part.
+ */
+function putBack({ from, now, served }, { curves, backlog }) {
+  const early = Math.max(0, curves.served.peak[0] - curves.planned.peak[0]);
+  if (backlog[0] > 0) return;
+  served[now - from] -= early;
+  served[now - from - 1] += early;
 }
 
 function past(monitor, name, now) {
@@ -117,7 +132,7 @@ function lastOf(demand, curve) {
   const few = Math.max(2, greatest(curve) / 3);
   let last = 0;
   let owed = 0;
-  for (let after = 0; after < curve.length && (owed > 0 || after - last < GONE_SECONDS); after += 1) {
+  for (let after = 0; after < curve.length && after - last < GONE_SECONDS; after += 1) {
     if (owed > 0 || curve[after] > few) last = after;
     owed += demand[after] - curve[after];
   }

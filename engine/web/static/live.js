@@ -33,7 +33,7 @@ export async function follow(signal) {
   const poll = setInterval(() => document.body.dataset.live === "no" && tell("poll"), POLL_MS);
   signal.addEventListener("abort", () => clearInterval(poll));
   for (let wait = 1_000; !signal.aborted; wait = Math.min(wait * 2, BACK_MS_MAX)) {
-    const heard = await readStream(signal).catch(() => false);
+    const heard = await readStream(signal);
     setLive(false);
     if (heard) wait = 1_000;
     await new Promise((done) => setTimeout(done, wait));
@@ -44,16 +44,21 @@ export async function follow(signal) {
 async function readStream(signal) {
   const silence = new AbortController();
   let watch = 0;
+  let isHeard = false;
+  const listen = () => {
+    clearTimeout(watch);
+    watch = setTimeout(() => silence.abort(), QUIET_SECONDS * 1_000);
+  };
   const headers = { ...authorization(), ...(lastId && { "Last-Event-ID": lastId }) };
   const options = { headers, signal: AbortSignal.any([signal, silence.signal]) };
-  const response = await fetch("v1/events", options);
-  if (!response.ok) return false;
-  setLive(true);
-  let rest = "";
   try {
-    for await (const text of texts(response.body)) {
-      clearTimeout(watch);
-      watch = setTimeout(() => silence.abort(), QUIET_SECONDS * 1_000);
+    listen();
+    const response = await fetch("v1/events", options);
+    isHeard = response.ok;
+    setLive(isHeard);
+    let rest = "";
+    for await (const text of isHeard ? texts(response.body) : []) {
+      listen();
       const blocks = (rest + text).split("\n\n");
       rest = blocks.pop();
       blocks.forEach(readBlock);
@@ -62,7 +67,7 @@ async function readStream(signal) {
     // It dropped: what was heard stands, and we come back.
   }
   clearTimeout(watch);
-  return true;
+  return isHeard;
 }
 
 async function* texts(body) {

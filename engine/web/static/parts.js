@@ -1,7 +1,7 @@
 // The few things that every screen is built of.
 
 import { fill, h, link } from "./dom.js";
-import { count, instant, relative } from "./format.js";
+import { counted, instant, relative } from "./format.js";
 
 const TONES = {
   succeeded: "good",
@@ -153,16 +153,16 @@ export function pager(cursor, next, turn) {
   );
 }
 
-/** Shares as bars: [text, number], the greatest first. */
-export function bars(shares, unit) {
-  const most = Math.max(1, ...shares.map(([, number]) => number));
-  const line = ([text, number]) =>
+/** Shares as bars: [text, runs], the greatest first. */
+export function bars(shares) {
+  const most = Math.max(1, ...shares.map(([, runs]) => runs));
+  const line = ([text, runs]) =>
     h(
       "li",
       {},
       h("code", {}, text),
-      h("span", {}, `${count(number)} ${unit}`),
-      h("meter", { min: "0", max: String(most), value: String(number), "aria-label": text }),
+      h("span", {}, counted(runs, "run")),
+      h("meter", { min: "0", max: String(most), value: String(runs), "aria-label": text }),
     );
   return h("ul", { class: "bars" }, shares.map(line));
 }

@@ -32,13 +32,14 @@ export async function herd({ place, signal }) {
   const draw = () => drawBoth(sight, all, near, about);
   const slider = whatIf(signal, (then) => ((sight.then = then), draw()));
   const herdPanel = panel("The herd", h("div", { class: "stack" }, about, near.element));
+  const closer = h("div", { class: "columns wide-first" }, herdPanel, slider.element);
   fill(
     place,
     title("Herd"),
     words,
     numbers,
     panel("The last 15 minutes and the next hour", all.element),
-    h("div", { class: "columns wide-first" }, herdPanel, slider.element),
+    closer,
     top,
     records,
   );
@@ -48,6 +49,7 @@ export async function herd({ place, signal }) {
   const show = (news) => {
     Object.assign(sight, news);
     sight.line = joined(sight);
+    closer.hidden = sight.isEmpty;
     draw();
     say();
     fill(numbers, numbersOf(sight));
@@ -124,7 +126,8 @@ function numbersOf({ monitor, forecast, now }) {
   const { busiest, worst_minute: worst } = forecast;
   const { planned, served } = monitor?.window.stages ?? {};
   const nowOr = (name) => (now ? count(now[name]) : "–");
-  const late = [worst ? duration(worst.p99_ms) : "–", worst && `of ${duration(worst.limit_ms)}`];
+  const p99 = worst ? duration(worst.p99_ms).replaceAll(" ", "\u00a0") : "–";
+  const late = [p99, worst && `of ${duration(worst.limit_ms)}`];
   return figures(
     [
       monitor && [h("span", { class: "backlog" }, nowOr("backlog")), "runs", "waiting now"],
@@ -163,13 +166,17 @@ const sentenceOf = (span, [demand, served, planned]) =>
 
 function topOf({ timetables, hosts, tenants }) {
   const list = (name, of, shares) =>
-    shares.length > 0 && panel(name, bars(shares.slice(0, 6).map(of), "runs"));
+    shares.length > 0 && panel(name, bars(shares.slice(0, 6).map(of)));
   return [
     list("Timetables that bring the most", (top) => [top.timetable, top.runs], timetables),
     list("Hosts that get the most", (top) => [top.host, top.runs], hosts),
     tenants.length > 1 && list("Tenants", (top) => [top.tenant, top.runs], tenants),
   ];
 }
+
+const RECORD_WORDS =
+  "Asked, planned and served: runs in the busiest second. Amplification: as planned, over the mean / " +
+  "that of a perfect spread.";
 
 function recordsOf(records) {
   const name = "Herds that were recorded";
@@ -190,7 +197,7 @@ function recordsOf(records) {
   ];
   return panel(
     name,
-    h("p", { class: "quiet small" }, "Asked, planned and served: runs in the busiest second."),
+    h("p", { class: "quiet small" }, RECORD_WORDS),
     table(name, [...heads, "Verdict"], records.map(row), LABELLED),
   );
 }

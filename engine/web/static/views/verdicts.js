@@ -1,12 +1,10 @@
 // The herd in sentences: whether anything is sent at all, what goes on, what comes, and what to do.
 
 import { h, link } from "../dom.js";
-import { counted } from "../format.js";
-import { badge, empty, tone } from "../parts.js";
+import { badge, bars, empty, tone } from "../parts.js";
 import { faultsOf, mayWrite } from "../status.js";
 
 const OF_TIMETABLES = new Set(["alignment", "volume"]); // The others are not theirs to mend.
-const NAMED_MAX = 5; // Of the timetables that a verdict is about.
 
 export function verdicts({ monitor, forecast, status }) {
   const coming = status.ready ? "Next hour" : "Next hour, once it is ready";
@@ -63,16 +61,10 @@ const toDo = (...words) =>
   h("p", { class: "advice" }, h("strong", {}, "What to do: "), words);
 
 /** Which timetables the verdict is about, the largest first. */
-const named = (timetables) =>
-  h(
-    "p",
-    { class: "row" },
-    h("strong", {}, "Timetables: "),
-    timetables
-      .slice(0, NAMED_MAX)
-      .map(({ timetable, runs }) => h("span", {}, h("code", {}, timetable), `, ${counted(runs, "run")}`)),
-    timetables.length > NAMED_MAX && `and ${timetables.length - NAMED_MAX} more`,
-  );
+const named = (timetables) => [
+  h("strong", {}, "Timetables"),
+  bars(timetables.map(({ timetable, runs }) => [timetable, runs])),
+];
 
 /** Instants within a sentence, without what is the same today. */
 const readable = (text) => text.replace(/\d{4}-\d\d-\d\dT(\d\d:\d\d):\d\d(\.\d+)?Z/g, "$1 UTC");

@@ -92,10 +92,8 @@ function compared({ now, then, least_jitter_seconds: jitter, least_rate: rate, .
 }
 
 function least(jitter, rate) {
-  const jitterWords = jitter ? `a jitter of ${duration(jitter * 1_000)}` : "no jitter at all";
-  const means = [
-    jitter === null ? "no jitter meets the objective" : `${jitterWords} meets the objective`,
-    rate === null ? "no rate does" : `${count(rate)} runs/s would be enough`,
-  ];
-  return `At least: ${means.join("; ")}.`;
+  let spread = "The objective is met without jitter";
+  if (jitter === null) spread = "No jitter meets the objective";
+  if (jitter) spread = `A jitter of ${duration(jitter * 1_000)} or more meets the objective`;
+  return `${spread}; ${rate === null ? "no rate" : `a rate of ${count(rate)}/s or more`} is enough.`;
 }
