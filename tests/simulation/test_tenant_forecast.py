@@ -66,7 +66,7 @@ def test_what_others_have_changes_nothing_in_it(directory: Path):
     among_others = foreseen_by_acme(directory / "among", others=50)
     assert alone == among_others
     assert [tenant for tenant, _ in alone[1][3].tenants] == ["acme"]
-    assert alone[1][2] == {parse_instant("2026-11-30T12:00:00Z") // 1000: 20 + 20 + 1}
+    assert alone[1][2] == {parse_instant("2026-11-30T12:00:00Z") // 1000: 20 + 20 + 2}
 
 
 def test_whoever_reads_for_one_tenant_may_be_asked_for_another(directory: Path):
