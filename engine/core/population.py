@@ -17,7 +17,7 @@ Instants here are whole seconds since the epoch: occurrences of cron and interva
 """
 
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -106,6 +106,10 @@ class Crowd:
         return after_s, until_s
 
 
+Runs = Counter[tuple[int, int, int | None]]
+"""Runs by the seconds of both of their instants and by limited flow."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Singles:
     """Runs that no timetable brings, by second: one-shots, and occurrences that are past already.
@@ -118,6 +122,18 @@ class Singles:
     planned: Mapping[int, int] = field(default_factory=dict)
     herd: Mapping[int, int] = field(default_factory=dict)
     flows: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+
+def singles(runs: Runs) -> Singles:
+    """Runs by what their curves ask of them."""
+    demand, planned, herd = Counter[int](), Counter[int](), Counter[int]()
+    flows: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for (asked, fires, flow_id), count in runs.items():
+        demand[asked] += count
+        (herd if is_herd(asked) else planned)[fires] += count
+        if flow_id is not None:
+            flows[flow_id][fires] += count
+    return Singles(demand=demand, planned=planned, herd=herd, flows=flows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,10 +21,10 @@ from engine.core.model import Trigger
 from engine.core.population import (
     OFFSET_SECONDS_MAX,
     Crowd,
+    Runs,
     Sampled,
-    Singles,
     Standing,
-    is_herd,
+    singles,
 )
 from engine.core.spreading import Deadlines
 from engine.core.timetable import compile_trigger
@@ -49,6 +49,9 @@ LATENCY_REACH_MS = 3_600_000
 LIMITED_FLOWS_MAX = 16
 """Flows simulated apart, those first whose limit is hardest pressed: a day of one takes 50 ms. Of
 more, the answer says how many were taken to have no limit."""
+
+HERDS_UNDER_WAY_MAX = 60
+"""Herds that are told whole: a minute's seconds. Each takes a count of the runs that have come."""
 
 CHANGED_NAMED_MAX = 5
 """Names of changed schedules: enough to know who did it."""
@@ -137,7 +140,7 @@ def standing(
     limits, unlimited = binding[:LIMITED_FLOWS_MAX], len(binding[LIMITED_FLOWS_MAX:])
     crowds = list(_crowds(db, limits, start_s, end_s, tenant))
     is_next = start_s == now_ms // 1000 + 1
-    past = _under_way(db, crowds, limits, now_ms, tenant) if is_next else _Runs()
+    past = _under_way(db, crowds, limits, now_ms, tenant) if is_next else Runs()
     after_ms = now_ms if is_next else start_s * 1000 - 1
     until_ms = (end_s + OFFSET_SECONDS_MAX) * 1000
     values = {"after": after_ms, "until": until_ms, "tenant": tenant, **_flows(limits)}
@@ -152,7 +155,7 @@ def standing(
         backlog -= sum(limit.backlog for limit in limits)
     return Standing(
         crowds=tuple(crowds),
-        singles=_singles(past),
+        singles=singles(past),
         backlog=backlog,
         limits=tuple(limits),
         unlimited=unlimited,
@@ -236,10 +239,6 @@ def changed_since(db: sqlite3.Connection, ms: int) -> Changed:
     return Changed(schedules=rows[0][1] if rows else 0, names=tuple(name for name, _ in rows))
 
 
-_Runs = Counter[tuple[int, int, int | None]]
-"""Runs by the seconds of both of their instants and by limited flow."""
-
-
 def _limits(db: sqlite3.Connection, now_ms: int, rate: int, tenant: str | None) -> list[FlowLimit]:
     """The limits that can bind: below the engine's own, and below what their schedules can ask. The
     hardest pressed come first."""
@@ -272,7 +271,7 @@ def _limits(db: sqlite3.Connection, now_ms: int, rate: int, tenant: str | None) 
 
 
 def _with_backlog(
-    db: sqlite3.Connection, limit: FlowLimit, past: _Runs, start_s: int, now_ms: int
+    db: sqlite3.Connection, limit: FlowLimit, past: Runs, start_s: int, now_ms: int
 ) -> FlowLimit:
     values = {"flow_id": limit.flow_id, "now": now_ms}
     (waiting,) = db.execute(SQL["count_due_of_flow"], values).fetchone()
@@ -334,8 +333,8 @@ def _under_way(
     limits: Sequence[FlowLimit],
     now_ms: int,
     tenant: str | None,
-) -> _Runs:
-    found = _Runs()
+) -> Runs:
+    found = Runs()
     reaches: dict[int, tuple[Trigger, int]] = {}
     for crowd in crowds:
         _, reach = reaches.get(crowd.timetable_id, (None, 0))
@@ -351,29 +350,18 @@ def _under_way(
 
 
 def _whole(
-    db: sqlite3.Connection, runs: _Runs, now_ms: int, tenant: str | None
+    db: sqlite3.Connection, runs: Runs, now_ms: int, tenant: str | None
 ) -> Mapping[int, int]:
-    """The herds of which these runs are to come, with those that have come already."""
+    """The largest herds of which these runs are to come, with those that have come already."""
     found = Counter[int]()
     for (asked, _, _), count in runs.items():
         if asked * 1000 <= now_ms:
             found[asked] += count
-    for second in found:
+    whole = dict(found.most_common(HERDS_UNDER_WAY_MAX))
+    for second in whole:
         values = {"second": second * 1000, "now": now_ms, "tenant": tenant}
-        (due,) = db.execute(SQL["count_due_of_second"], values).fetchone()
-        found[second] += due
-    return found
-
-
-def _singles(runs: _Runs) -> Singles:
-    demand, planned, herd = Counter[int](), Counter[int](), Counter[int]()
-    flows: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for (asked, fires, flow_id), count in runs.items():
-        demand[asked] += count
-        (herd if is_herd(asked) else planned)[fires] += count
-        if flow_id is not None:
-            flows[flow_id][fires] += count
-    return Singles(demand=demand, planned=planned, herd=herd, flows=flows)
+        whole[second] += db.execute(SQL["count_due_of_second"], values).fetchone()[0]
+    return whole
 
 
 def _count_offsets(

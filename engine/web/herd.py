@@ -40,8 +40,8 @@ async def get_forecast(request: web.Request) -> web.Response:
     """Demand, planned and served by `bin` seconds, each minute's delays, and the verdict.
 
     `expiring`: planned runs, at least, whose deadline goes by before their turn: they are not
-    served, and no minute counts them. A what-if lets everybody wait. `under_way`: the herds before
-    the span of which runs are still to come, each with all of its runs.
+    served, and no minute counts them. A what-if lets everybody wait. `under_way`: the largest
+    herds before the span of which runs are still to come, each with all of its runs.
     """
     engine = request.app[ENGINE]
     with query_of(request) as query:

@@ -1188,8 +1188,8 @@ SELECT group_concat(json_array(second, flow_id, schedules), char(10)) FROM (
 -- Runs that were scheduled for a second and are due, whatever has become of them.
 SELECT count(*) FROM job_run
 WHERE scheduled_for >= :second AND scheduled_for < :second + 1000
-  AND fire_after <= :now AND trigger = 'schedule'
-  AND (:tenant IS NULL OR schedule_id IN (SELECT id FROM schedule WHERE tenant = :tenant));
+  AND fire_after <= :now AND trigger = 'schedule' AND (:tenant IS NULL
+    OR :tenant = (SELECT tenant FROM schedule WHERE id = job_run.schedule_id));
 
 -- name: count_one_shots
 -- By the seconds of both of their instants.
