@@ -112,8 +112,8 @@ def label(trigger: Trigger) -> str:
 
 
 def per_second(rate: float) -> str:
-    """A rate for people, by three digits and never fewer than the whole ones: 28.6, 1,234."""
-    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+    """A rate for people: 0.0167, 28.6, 100.3, 1,234. A tenth tells it from the limit it exceeds."""
+    return f"{rate:,.1f}".removesuffix(".0") if rate >= 10 else f"{rate:.3g}"
 
 
 def seconds(ms: int) -> str:

@@ -228,9 +228,10 @@ def test_the_excess_is_what_all_minutes_miss_their_objective_by(seed: int):
         (0.04567, "0.0457"),
         (10, "10"),
         (99.96, "100"),
-        (1_234.5, "1,234"),
+        (100.3, "100.3"),
+        (1_234.5, "1,234.5"),
         (61_067, "61,067"),
     ],
 )
-def test_a_rate_is_said_by_three_digits_and_no_whole_one_is_rounded_away(rate: float, said: str):
+def test_a_rate_is_said_to_a_tenth_and_a_small_one_by_three_digits(rate: float, said: str):
     assert per_second(rate) == said
