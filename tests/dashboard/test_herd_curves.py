@@ -107,6 +107,19 @@ def test_a_herd_has_left_after_fifteen_seconds_of_hardly_anything(ask: Ask):
     assert found == {14: (-LEAD, 56), 15: (-LEAD, 39)}
 
 
+def test_a_large_herd_that_is_counted_short_has_left_when_it_is_sent(ask: Ask):
+    # 60 a second may leave of 6,000; what was sent in one of the seconds is not known. Each minute
+    # brings 200 more.
+    line = line_of([number % 60 for number in range(6_000)])
+    for second in range(99):
+        line["served"][TOP + second - line["from"]] = 60
+    for second in range(120, 600, 60):
+        line["demand"][TOP + second - line["from"]] = 200
+        for after in range(5):
+            line["served"][TOP + second + after - line["from"]] = 40
+    assert span(ask, line) == (-LEAD, 122)
+
+
 def test_a_herd_that_leaves_at_once_is_looked_at_for_twenty_seconds(ask: Ask):
     assert span(ask, line_of([0] * 500)) == (-LEAD, 19)
 

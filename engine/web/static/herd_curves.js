@@ -6,6 +6,7 @@ const BIN_SECONDS = 10;
 const LEAD_SECONDS = 5; // Before a herd's instant.
 const HERD_SECONDS = [20, 900]; // Of a herd's chart, at least and at most.
 const GONE_SECONDS = 15; // So long hardly anything is due or sent: the herd has left.
+const FEW = 2; // Runs a second, of a herd that is small.
 const JUST_NOW_SECONDS = 90; // So long a herd that has come is looked at, and not the next one.
 const NAMES = ["demand", "served", "planned"];
 
@@ -129,11 +130,11 @@ function tail(line, then, place) {
  * however thin they are spread; a large one is there, too, while much of it comes beside all else.
  */
 function lastOf(demand, curve) {
-  const few = Math.max(2, greatest(curve) / 3);
+  const few = Math.max(FEW, greatest(curve) / 3);
   let last = 0;
   let owed = 0;
   for (let after = 0; after < curve.length && after - last < GONE_SECONDS; after += 1) {
-    if (owed > 0 || curve[after] > few) last = after;
+    if ((owed > 0 && few === FEW) || curve[after] > few) last = after;
     owed += demand[after] - curve[after];
   }
   return last;
