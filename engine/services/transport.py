@@ -21,6 +21,7 @@ the connection had rested and was dead already.
 """
 
 import asyncio
+import os
 import ssl
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -353,6 +354,9 @@ def _unreached(error: Exception) -> Outcome:
         return _failure("dns_error", _gist(cause))
     if isinstance(error, ClientSSLError):
         return _failure("tls_error", _gist(cause))
+    if isinstance(cause, OSError) and cause.errno:
+        # The system's words: asyncio's own name a call and a tuple.
+        return _failure("connect_error", os.strerror(cause.errno))
     return _failure("connect_error", _gist(cause))
 
 

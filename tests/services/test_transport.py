@@ -113,8 +113,7 @@ def test_port_where_nobody_listens_is_a_connect_error(run):
             url = f"http://127.0.0.1:{closed.getsockname()[1]}/?token=secret"
         async with transport() as it:
             outcome = await it.send(request(url))
-            assert outcome.name == "connect_error"
-            assert "secret" not in outcome.error
+            assert (outcome.name, outcome.error) == ("connect_error", "Connection refused")
 
     run(scenario())
 
