@@ -20,6 +20,10 @@ def database(tmp_path: Path) -> Path:
     return path
 
 
+def test_no_two_migrations_have_one_number() -> None:
+    assert [number for number, _ in migrations()] == list(range(1, len(migrations()) + 1))
+
+
 def test_the_check_on_states_is_the_transition_tables(database: Path) -> None:
     with closing(sqlite3.connect(database)) as db:
         schema = "\n".join(sql for _, sql in db.execute(statements()["list_schema"]))
