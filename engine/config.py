@@ -83,6 +83,13 @@ _SECTIONS = {section: None for section, _ in _PLACES}
 _VARIABLES = {
     setting.environment: field for field, setting in SETTINGS.items() if setting.environment
 }
+# What is written for a variable when its section or its _FILE is forgotten.
+_SHORTENED = {
+    **{
+        f"OFFBEAT_{key.upper()}": SETTINGS[field].environment for (_, key), field in _PLACES.items()
+    },
+    **{name.removesuffix("_FILE"): name for name in _VARIABLES if name.endswith("_FILE")},
+}
 
 
 def _from_toml(path: Path | None, faults: list[str]) -> Iterator[tuple[str, _Given]]:
@@ -117,13 +124,15 @@ def _from_section(
 
 
 def _from_environ(environ: Mapping[str, str], faults: list[str]) -> Iterator[tuple[str, _Given]]:
-    # A name without a double underscore is not ours to judge: container platforms put
+    # Another name without a double underscore is not ours to judge: container platforms put
     # OFFBEAT_PORT and the like there for a service called "offbeat".
     for name, value in environ.items():
         if name in _VARIABLES:
             yield _VARIABLES[name], _Given(value, name)
         elif name.startswith("OFFBEAT_") and "__" in name:
             faults.append(f"{name} is not a setting{_nearest(name, _VARIABLES)}")
+        elif name in _SHORTENED:
+            faults.append(f"{name} is not a setting (did you mean {_SHORTENED[name]}?)")
 
 
 def _from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, _Given]]:

@@ -66,6 +66,21 @@ def test_variables_that_a_container_platform_sets_are_left_alone():
     assert load_config({}, environ, None) == Config()
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("OFFBEAT_MASTER_KEY", "OFFBEAT_MASTER_KEY_FILE"),
+        ("OFFBEAT_LISTEN", "OFFBEAT_ENGINE__LISTEN"),
+        ("OFFBEAT_RATE", "OFFBEAT_DELIVERY__RATE"),
+        ("OFFBEAT_ADMIN_KEY_FILE", "OFFBEAT_AUTH__ADMIN_KEY_FILE"),
+    ],
+)
+def test_a_variable_that_lacks_its_section_or_its_file_is_not_passed_over(written: str, meant: str):
+    with pytest.raises(ConfigError) as caught:
+        load_config({}, {written: "1"}, None)
+    assert str(caught.value) == f"{written} is not a setting (did you mean {meant}?)"
+
+
 def test_the_master_key_file_comes_from_its_own_variable():
     config = load_config({}, {"OFFBEAT_MASTER_KEY_FILE": "/run/secrets/master"}, None)
     assert config.master_key_file == Path("/run/secrets/master")
