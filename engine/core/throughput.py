@@ -3,7 +3,8 @@
 A second in which a flow had nothing more to send says how much was asked, not how much could be
 had. So a second counts when the flow was *pressed* in it (more waited than its parallelism let
 through) or when it went better than all that is known; one with a failure in it never counts. The
-best of the last few is the answer, since a second that began or ended idle is cut short.
+best of the last few is the answer, since a second that began or ended idle is cut short; of one
+alone nothing is known, as it may be the one in which a burst began.
 
 Prior art: BBR's maximum filter over delivery rates, and its rule for application-limited samples
 (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016).
@@ -31,8 +32,8 @@ class Throughput:
 
     @property
     def sustained(self) -> int | None:
-        """Successes a second, at least 1; None: it was never asked for more than it took."""
-        return max(self._best) if self._best else None
+        """Successes a second, at least 1; None: it was not asked for more than it took for long."""
+        return max(self._best) if self._best and len(self._best) > 1 else None
 
     def press(self) -> None:
         """A run had to wait for another of its flow to end."""

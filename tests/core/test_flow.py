@@ -202,7 +202,7 @@ def test_the_answers_of_probes_do_not_halve_the_rate_further() -> None:
 
 def test_what_a_flow_sustained_is_measured_while_it_has_more_to_send() -> None:
     flow = Flow(1, "t", parallelism=1)
-    for step in range(0, 2_000, 20):
+    for step in range(0, 3_000, 20):
         flow.start("run", step)
         assert flow.blocked_until_ms(step) > step  # Another run waits.
         flow.end("run", SUCCESS, step)
