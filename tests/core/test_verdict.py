@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from engine.core.verdict import Verdict, VerdictName
+from engine.core.verdict import Verdict, VerdictName, so_far
 from tests.core import streams
 from tests.core.streams import TOP_MS, Stream
 
@@ -91,6 +91,11 @@ def test_a_young_engine_takes_the_period_from_the_instant(begun_ms: int, seen_se
     later = stream.curves.herd(quarter_ms, last_ms=quarter_ms, now_ms=quarter_ms + 3_000)
     assert stream.judge(later).period_seconds == 900
     assert stream.judge(later).sentence.endswith("; they gather every 900 s.")
+
+
+def test_what_is_said_so_far_is_one_sentence_still() -> None:
+    over = Verdict(name=VerdictName.QUIET, sentence="No run came.", advice="Nothing to do.")
+    assert so_far(over).sentence == "So far, no run came."
 
 
 def test_an_hourly_herd_has_no_period_before_the_hour_shows_it() -> None:

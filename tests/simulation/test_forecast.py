@@ -110,6 +110,7 @@ def test_a_herd_of_which_runs_are_to_come_is_told_with_all_of_its_runs(tmp_path:
             await populate(engine, 200, cron="0 * * * *", jitter_seconds=60)
             for number in range(50):
                 await put(engine, f"short-{number}", cron="0 12 * * *", jitter_seconds=5)
+                await put(engine, f"wide-{number}", cron="59 11 * * *", jitter_seconds=900)
             await put(engine, "once", at="2026-11-30T12:00:00.250Z")
             for second in (0.6, 20.5, 40.5, 61.5):
                 await world.until(format_instant(NOON_S * 1000 + int(1000 * second)))
@@ -120,7 +121,8 @@ def test_a_herd_of_which_runs_are_to_come_is_told_with_all_of_its_runs(tmp_path:
                 found.append((forecast.under_way, engine.monitor.current().figures.demand.runs))
 
     simulate(main, tmp_path, "2026-11-30T11:58:00Z")
-    assert [under_way for under_way, _ in found] == [{NOON_S: 251}] * 3 + [{}]
+    wide = {NOON_S - 60: 50}
+    assert [under_way for under_way, _ in found] == [{**wide, NOON_S: 251}] * 3 + [wide]
     assert found[0][1] < found[1][1] < 251 == found[3][1]
 
 
