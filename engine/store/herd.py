@@ -159,7 +159,7 @@ def standing(
         backlog=backlog,
         limits=tuple(limits),
         unlimited=unlimited,
-        under_way=_whole(db, past, now_ms, tenant) if is_next else {},
+        under_way=_whole(db, past, now_ms, tenant),
     )
 
 
