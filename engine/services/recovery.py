@@ -61,14 +61,17 @@ class Recovery:
         self._journal = journal
         self._held = held
         self._rate = rate
-        self._shocks: asyncio.Queue[_Shock] = asyncio.Queue()
+        self._shocks: dict[int | None, _Shock] = {}  # By flow, which has one at most: the last.
+        self._shaken = asyncio.Event()
 
     def recovered(self, flow_id: int) -> None:
         """A flow's breaker has closed; what waits behind it leaves memory until it is spread."""
         self._held.drop_flow(flow_id)
         epoch = self._held.flow(flow_id).breaker.opened
-        shock = _Shock(flow_id=flow_id, until_ms=self._clock.now_ms(), epoch=epoch)
-        self._shocks.put_nowait(shock)
+        pending, until_ms = self._shocks.get(flow_id), self._clock.now_ms()
+        if pending is not None:  # The clock may have stepped back since.
+            until_ms = max(until_ms, pending.until_ms)
+        self._add(_Shock(flow_id=flow_id, until_ms=until_ms, epoch=epoch))
 
     def returned(self, now_ms: int, watermark_ms: int, was_away: bool) -> None:
         """The engine is back, after a start or a suspension; it claims nothing before this.
@@ -79,17 +82,21 @@ class Recovery:
         """
         until_ms = min(now_ms - OVERDUE_MS, watermark_ms)
         self._held.begin_after(until_ms, now_ms, yield_before_ms=now_ms if was_away else 0)
-        shock = _Shock(flow_id=None, until_ms=until_ms, epoch=now_ms)
-        self._shocks.put_nowait(shock)
+        self._add(_Shock(flow_id=None, until_ms=until_ms, epoch=now_ms))
 
     async def run(self) -> None:
         while True:
-            shock = await self._shocks.get()
+            await self._shaken.wait()
+            flow_id, shock = next(iter(self._shocks.items()))
             try:
                 await self.run_once(shock)
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
-                self._shocks.put_nowait(shock)
+                continue
+            if self._shocks[flow_id] is shock:  # Else the flow has had another meanwhile.
+                del self._shocks[flow_id]
+            if not self._shocks:
+                self._shaken.clear()
 
     async def run_once(self, shock: _Shock) -> None:
         """Spread all of one shock's backlog."""
@@ -109,6 +116,11 @@ class Recovery:
             await self._spread(backlog.flow_id, shock, now_ms, over_ms)
             # From then on: what became due while the flow waited for its turn may have spilled.
             self._held.read_again(backlog.flow_id, shock.until_ms)
+
+    def _add(self, shock: _Shock) -> None:
+        self._shocks.pop(shock.flow_id, None)  # The others' turn comes first.
+        self._shocks[shock.flow_id] = shock
+        self._shaken.set()
 
     async def _spread(self, flow_id: int, shock: _Shock, now_ms: int, over_ms: int) -> None:
         after: DueRun | None = NOTHING
