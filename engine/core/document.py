@@ -77,7 +77,8 @@ def read_schedule(
     setting `jitter.subsecond`. `inproc`: the target may be a handler in the engine's process.
     """
     faults: list[Fault] = []
-    fields = Fields(document, pointer="", known=SCHEDULE.names, faults=faults)
+    known, ignored = SCHEDULE.names, SCHEDULE.ignored
+    fields = Fields(document, pointer="", known=known, ignored=ignored, faults=faults)
     name = _read_name(fields, name)
     identity = schedule_id(tenant, name)
     if fields.sound("name"):

@@ -28,12 +28,21 @@ _Word = TypeVar("_Word", bound=str)
 
 
 class Fields:
-    """One JSON object under `pointer`; its faults, and those of its members, go to `faults`."""
+    """One JSON object under `pointer`; its faults, and those of its members, go to `faults`.
+
+    `known`: the members that it may have; `ignored`: those of them that nobody is advised to write.
+    """
 
     __slots__ = ("_broken", "_faults", "_members", "_pointer")
 
     def __init__(
-        self, value: object, *, pointer: str, known: Set[str], faults: list[Fault]
+        self,
+        value: object,
+        *,
+        pointer: str,
+        known: Set[str],
+        ignored: Set[str] = frozenset(),
+        faults: list[Fault],
     ) -> None:
         self._pointer = pointer
         self._faults = faults
@@ -43,7 +52,7 @@ class Fields:
             faults.append(Fault(pointer, "write a JSON object"))
         if not self._members.keys() <= known:
             for name in sorted(self._members.keys() - known)[:FAULTS_MAX]:
-                self.refuse(name, unknown_name(name, known))
+                self.refuse(name, unknown_name(name, known - ignored))
 
     def refuse(self, name: str, detail: str) -> None:
         """Record what is wrong with the member `name`."""

@@ -211,6 +211,13 @@ def test_all_faults_of_a_document_are_reported_together():
     }
 
 
+def test_what_is_misspelt_is_likened_to_what_can_be_written_and_not_to_what_the_engine_adds():
+    assert faults(MINIMAL | {"jitter": 5}) == {
+        "/jitter": 'unknown field; did you mean "jitter_seconds"?'
+    }
+    assert read_schedule(MINIMAL | {"jitter_source": "default"}, tenant="default", name="report")
+
+
 def test_a_hostile_document_gets_a_bounded_answer():
     assert len(faults({f"x{i}": i for i in range(10_000)})) <= 70
     found = faults(MINIMAL | {"y" * 100_000: 1})
