@@ -12,6 +12,7 @@ is refused with the reason. Every line ends as a schedule or as a refusal, and w
 say and a schedule cannot (MAILTO, followed redirects, the user of a webhook) is a note.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from typing import Any
 from engine.core.document import read_schedule
 from engine.core.errors import Fault, Invalid
 from engine.core.model import DEFAULT_TENANT
+from engine.core.target_document import BODY_KINDS
 from engine.core.timetable import check_timezone
 from engine.imports.crontab_lines import Job, Setting, Unread, read_lines
 from engine.imports.crontab_times import check_times, time_doubts
@@ -221,8 +223,8 @@ def _fate(setting: Setting) -> Iterator[str]:
 def _named(
     drafts: Sequence[_Draft], label: str, earlier: Iterable[Mapping[str, Any]]
 ) -> tuple[Imported, ...]:
-    jobs = [(draft.identity, _time(draft.document)) for draft in drafts]
-    names = name_jobs(jobs, {document["name"]: _time(document) for document in earlier})
+    jobs = [(draft.identity, _mark(draft.document)) for draft in drafts]
+    names = name_jobs(jobs, {document["name"]: _mark(document) for document in earlier})
     return tuple(
         Imported(
             line=draft.job.line,
@@ -232,8 +234,10 @@ def _named(
     )
 
 
-def _time(document: Mapping[str, Any]) -> str:
-    return f"{document.get('cron')} {document.get('timezone')}"
+def _mark(document: Mapping[str, Any]) -> tuple[str, str]:
+    target = document["target"]
+    body = [target.get(kind) for kind in BODY_KINDS]
+    return f"{document.get('cron')} {document.get('timezone')}", json.dumps(body, sort_keys=True)
 
 
 def _about_all(drafts: Sequence[_Draft], timezone: str) -> tuple[Remark, ...]:

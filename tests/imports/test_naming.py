@@ -1,5 +1,7 @@
 """Names that stay."""
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,19 +23,21 @@ from engine.imports.naming import name_jobs
     ],
 )
 def test_a_name_tells_what_runs_and_ends_in_a_digest(text: str, words: str):
-    [name] = name_jobs([(("", "command", text), "")], {})
+    [name] = name_jobs([(("", "command", text), ("", ""))], {})
     assert name.rpartition("-")[0] == words
     assert len(name.rpartition("-")[2]) == 8
 
 
 def test_the_same_command_of_another_user_has_another_name():
-    first, second = name_jobs([(("alice", "x"), "0 5 * * *"), (("bob", "x"), "0 5 * * *")], {})
+    mark = ("0 5 * * *", "")
+    first, second = name_jobs([(("alice", "x"), mark), (("bob", "x"), mark)], {})
     assert first != second
 
 
 def names(*times: str, earlier: dict[str, str] | None = None) -> list[str]:
     """The names of lines that run one command at these times."""
-    return name_jobs([(("x",), time) for time in times], earlier or {})
+    marks = {name: (time, "") for name, time in (earlier or {}).items()}
+    return name_jobs([(("x",), (time, "")) for time in times], marks)
 
 
 def test_without_earlier_names_the_order_of_lines_means_nothing():
@@ -63,6 +67,24 @@ def test_a_line_that_stands_there_twice_has_two_names():
 def test_numbers_that_names_had_before_are_kept():
     [plain] = names("a")
     assert names("b", "a", earlier={plain: "a", f"{plain}-2": "b"}) == [f"{plain}-2", plain]
+
+
+BODIES = st.lists(st.sampled_from("abcde"), max_size=5)
+
+
+@given(bodies=BODIES, moved=st.randoms(use_true_random=False))
+def test_what_is_sent_tells_lines_of_one_time_apart(bodies: list[str], moved: Random):
+    marks = [("0 1 * * *", body) for body in bodies]
+    before = dict(zip(name_jobs([(("x",), mark) for mark in marks], {}), marks, strict=True))
+    assert name_jobs([(("x",), mark) for mark in marks], before) == list(before)
+    after = moved.sample(marks, moved.randint(0, len(marks)))
+    now = name_jobs([(("x",), mark) for mark in after], before)
+    assert [before[name] for name in now] == after
+
+
+def test_lines_that_nothing_tells_apart_keep_their_names_in_their_order():
+    made = names(*"aaaaaaaa")
+    assert names(*"aaaaaaaa", earlier=dict.fromkeys(made, "a")) == made
 
 
 TIMES = st.lists(st.sampled_from("abcdef"), max_size=6, unique=True)
