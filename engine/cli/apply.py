@@ -30,8 +30,8 @@ def command(*, declared: Declared, dry_run: bool, server: Server, form: str) -> 
     """Put the schedules of each FILE (.toml, .json, .yaml; - for JSON on stdin), by name.
 
     A schedule that is already there word for word is left as it is; one of a set stays in its set,
-    also without --set. Exit code 2 when the engine
-    refused some; the others are put all the same, and nothing is deleted.
+    also without --set. Exit code 2 when the engine refused some; the others are put all the same,
+    and nothing is deleted.
     """
     with Client(server) as client:
         documents, strays = declared.against(client)

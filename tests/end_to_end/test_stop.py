@@ -2,9 +2,10 @@
 
 import signal
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -30,6 +31,15 @@ def hold_one(engine: Engine, receiver: Receiver, *flags: str) -> None:
     engine.start(*flags)
     put_tick(engine, receiver.url("/held?hold=1"))
     until(receiver.requests, "a request is under way")
+
+
+@contextmanager
+def held_by_another(database: Path) -> Iterator[None]:
+    """A program that has the database to itself."""
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        yield
 
 
 def last_start_ms(journal: Journal) -> int:
@@ -76,9 +86,7 @@ def test_an_engine_that_waits_for_the_directory_stops_at_once(
 def test_an_engine_that_waits_for_its_database_stops_at_once(engine: Engine) -> None:
     engine.start()
     engine.stop()
-    with closing(sqlite3.connect(engine.database, isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN IMMEDIATE")
+    with held_by_another(engine.database):
         engine.spawn()
         assert engine.outlives(2)
         engine.signal(signal.SIGTERM)
@@ -90,9 +98,7 @@ def test_an_engine_that_waits_for_its_database_stops_at_once(engine: Engine) -> 
 def test_a_database_that_is_let_go_in_time_is_opened(engine: Engine) -> None:
     engine.start()
     engine.stop()
-    with closing(sqlite3.connect(engine.database, isolation_level=None)) as other:
-        other.execute("PRAGMA locking_mode = EXCLUSIVE")
-        other.execute("BEGIN IMMEDIATE")
+    with held_by_another(engine.database):
         engine.spawn()
         assert engine.outlives(1)
     engine.wait_ready()
